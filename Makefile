@@ -1,0 +1,81 @@
+# shaperd needs Go (see go.mod for the version) and make, nothing else.
+# "make test" also installs what the tests run, as root on Debian.
+
+export PATH := $(PATH):/usr/local/go/bin
+GO_FOUND := $(shell PATH="$(PATH)" command -v go)
+GO = $(or $(GO_FOUND),$(error Go is needed, on PATH or in /usr/local/go: see https://go.dev/dl))
+
+PREFIX ?= /usr/local
+SHARE = $(PREFIX)/share
+FUZZTIME ?= 10s
+
+LINTER := bin/golangci-lint
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test build lint fix fuzz bench bench-relay man install clean
+
+help: ## show these targets
+	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+run: build ## build and start the daemon with its built-in policy; needs no root
+	bin/shaperd run
+
+demo: build ## four classes on loopback: live bars, then a table of what was measured
+	bin/shaperd demo
+
+test: ## install what the tests need, then run all of them with the race detector
+	sh tools/test-deps.sh
+	@$(GO) -C tools build -o ../bin/gotest ./gotest
+	bin/gotest -race $(TESTFLAGS) ./...
+	@$(GO) -C tools test ./...
+
+build: ## build bin/shaperd
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/shaperd ./cmd/shaperd
+
+bin/shaperd: | build
+
+lint: $(LINTER) ## check style, names, imports and common faults
+	$(LINTER) run ./...
+	$(GO) vet ./...
+
+fix: $(LINTER) ## format, and mend what the linter can mend by itself
+	$(LINTER) run --fix ./...
+
+$(LINTER): tools/go.mod
+	$(GO) -C tools build -ldflags='-s -w' -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+fuzz: ## run every fuzz test for FUZZTIME (10s)
+	@set -e; grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
+			echo "$$(dirname "$$file") $$name"; \
+			$(GO) test -run='^$$' -fuzz="^$$name\$$" -fuzztime=$(FUZZTIME) "$$(dirname "$$file")"; \
+		done; \
+	done
+
+bench: ## run the Go benchmarks
+	$(GO) test -run='^$$' -bench=. -benchmem ./...
+
+bench-relay: ## measure the relay beside HAProxy, nginx and io.Copy: minutes, as root
+	$(GO) run ./internal/bench/relay
+
+man: build ## write the man pages to bin/man
+	@rm -rf bin/man && mkdir -p bin/man
+	bin/shaperd man bin/man
+
+# Builds only what is missing, so that root need not: make build man && sudo make install
+install: $(if $(wildcard bin/shaperd),,build) $(if $(wildcard bin/man),,man) ## install program, unit, man pages, completions and an example policy; DESTDIR, PREFIX
+	install -Dm755 bin/shaperd $(DESTDIR)$(PREFIX)/bin/shaperd
+	install -d $(DESTDIR)$(SHARE)/man/man1 && install -m644 bin/man/*.1 $(DESTDIR)$(SHARE)/man/man1
+	install -d $(addprefix $(DESTDIR)$(SHARE)/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	bin/shaperd completion bash >$(DESTDIR)$(SHARE)/bash-completion/completions/shaperd
+	bin/shaperd completion zsh >$(DESTDIR)$(SHARE)/zsh/site-functions/_shaperd
+	bin/shaperd completion fish >$(DESTDIR)$(SHARE)/fish/vendor_completions.d/shaperd.fish
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|/usr/local/bin|$(PREFIX)/bin|' systemd/shaperd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/shaperd.service
+	install -d $(DESTDIR)$(SHARE)/doc/shaperd/examples
+	install -m644 configs/reference.yaml configs/examples/*.yaml $(DESTDIR)$(SHARE)/doc/shaperd/examples
+	test -e $(DESTDIR)/etc/shaperd/shaperd.yaml || install -Dm644 configs/default.yaml $(DESTDIR)/etc/shaperd/shaperd.yaml
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	os.Exit(report(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr), os.Stderr))
+}
+
+// run carries out the command that args give.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	root := newRootCmd()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	began := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !began { // what cobra says of flags and arguments
+		err = usageError{err}
+	}
+	if usage := (usageError{}); errors.As(err, &usage) {
+		err = usageError{fmt.Errorf("%w\ntry: %s --help", usage.error, cmd.CommandPath())}
+	}
+	return err
+}
+
+// A usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// errReported is what a command returns that has printed its errors itself.
+var errReported = errors.New("errors were found")
+
+// report prints err, nothing if it is nil, and returns the exit code.
+func report(err error, stderr io.Writer) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errReported):
+		return 1
+	}
+	fmt.Fprintf(stderr, "shaperd: %v\n", err)
+	if errors.As(err, new(usageError)) {
+		return 2
+	}
+	return 1
+}

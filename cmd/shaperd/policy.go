@@ -1,0 +1,21 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+
+	"shaperd/configs"
+)
+
+// loadPolicy reads the named policy file. Without a name it is policyFile
+// where there is one, else the built-in policy.
+func loadPolicy(name string) (*configs.Policy, error) {
+	if name != "" {
+		return configs.Load(name)
+	}
+	p, err := configs.Load(policyFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return configs.Default()
+	}
+	return p, err
+}

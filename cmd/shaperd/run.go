@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"shaperd/configs"
+	"shaperd/internal/daemon"
+)
+
+const runHelp = `Run serves the relays of a policy until it is told to end.
+
+Without --config the policy is ` + policyFile + ` where there is one,
+else the built-in policy, which needs no privileges.
+
+Signals: HUP reads the policy again. What it changes comes into force without
+dropping a session, or, if anything is wrong with it, not at all. TERM and INT
+(Ctrl-C) stop accepting and let the sessions end, up to timeouts.drain; the
+second of them ends at once.
+
+It tells systemd when it is ready, reloads and stops, answers its watchdog, and
+raises its own limit of open files as far as it may.`
+
+func newRunCmd() *cobra.Command {
+	var file string
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:     "run",
+		Short:   "Serve",
+		Long:    runHelp,
+		Example: "  shaperd run\n  shaperd run --config shaperd.yaml\n  kill -HUP $(pidof shaperd)    # after an edit",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			level := slog.LevelInfo
+			if verbose {
+				level = slog.LevelDebug
+			}
+			b := readBuild()
+			o := daemon.Options{
+				Load:    func() (*configs.Policy, error) { return loadPolicy(file) },
+				Log:     daemon.NewLogger(cmd.ErrOrStderr(), level),
+				Version: b.Version, Revision: b.Revision,
+			}
+			if os.Getenv("JOURNAL_STREAM") == "" { // else the log says enough
+				o.OnReady = func(s daemon.Serving) { welcome(cmd.OutOrStdout(), s) }
+			}
+			return daemon.Run(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "config", "c", "", "policy `FILE`")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "log more: each failed connection")
+	return cmd
+}
+
+// welcome says what is served where, and how to try it.
+func welcome(w io.Writer, s daemon.Serving) {
+	style := styleOf(w)
+	fmt.Fprintf(w, "shaperd serves the policy %s\n\n", s.Policy.Name)
+	view, err := viewPolicy(s.Policy, s.Relays)
+	if err != nil {
+		fmt.Fprintln(w, err) // cannot be: the daemon runs this policy
+		return
+	}
+	view.print(w, style)
+	fmt.Fprintln(w)
+	for i, r := range s.Policy.Relays {
+		if r.Kind != configs.SOCKS5 || len(s.Relays[i]) == 0 {
+			continue
+		}
+		login := ""
+		if len(r.Users) > 0 {
+			login = "USER:PASSWORD@"
+		}
+		fmt.Fprintf(w, "try it    curl -x socks5h://%s%s http://example.com/\n", login, reachable(s.Relays[i][0]))
+	}
+	if s.Metrics.IsValid() {
+		fmt.Fprintf(w, "metrics   http://%s/metrics\n", reachable(s.Metrics))
+	}
+	fmt.Fprintf(w, "reload    kill -HUP %d\n", os.Getpid())
+}
+
+// reachable is an address on this host at which a listener on a answers.
+func reachable(a netip.AddrPort) netip.AddrPort {
+	switch a.Addr() {
+	case netip.IPv4Unspecified():
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), a.Port())
+	case netip.IPv6Unspecified():
+		return netip.AddrPortFrom(netip.IPv6Loopback(), a.Port())
+	}
+	return a
+}

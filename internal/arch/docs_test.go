@@ -1,0 +1,136 @@
+package arch
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"shaperd/configs"
+	"shaperd/internal/metrics"
+	"shaperd/shaper"
+)
+
+// pages returns the repository's Markdown files with their text.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := fs.WalkDir(os.DirFS("../.."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (name == "bin" || name != "." && strings.HasPrefix(d.Name(), ".")) {
+			return fs.SkipDir
+		}
+		if path.Ext(name) == ".md" {
+			text, err := os.ReadFile(filepath.Join("../..", name))
+			found[name] = string(text)
+			return err
+		}
+		return nil
+	})
+	if err != nil || len(found) == 0 {
+		t.Fatalf("found %d pages, %v", len(found), err)
+	}
+	return found
+}
+
+func TestLinksInTheDocsLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+	for page, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("../..", path.Dir(page), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+		}
+	}
+}
+
+func TestMakeTargetsInTheDocsExist(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllSubmatch(makefile, -1) {
+		targets[string(m[1])] = true
+	}
+	named := regexp.MustCompile("(?m)(?:`|^|sudo |&& )make ((?:[a-z-]+ ?)+)")
+	for page, text := range pages(t) {
+		for _, m := range named.FindAllStringSubmatch(text, -1) {
+			for target := range strings.FieldsSeq(m[1]) {
+				if !targets[target] {
+					t.Errorf("%s says make %s, which is no target", page, target)
+				}
+			}
+		}
+	}
+}
+
+func TestMetricsInTheDocsAreTheExportedOnes(t *testing.T) {
+	relay := metrics.Relay{
+		Name: "r", Links: []shaper.LinkStats{{Name: "l", Classes: []shaper.ClassStats{{Name: "c"}}}},
+		Closed: map[string]uint64{"done": 0}, Refused: map[string]uint64{"sessions": 0}, UpstreamFailures: map[string]uint64{"u": 0},
+	}
+	exported := map[string]bool{}
+	answer := httptest.NewRecorder()
+	handler := metrics.New(metrics.Build{}, func() []metrics.Relay { return []metrics.Relay{relay} }).Handler(func() bool { return true })
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (shaperd_\w+)`).FindAllStringSubmatch(answer.Body.String(), -1) {
+		exported[m[1]] = true
+	}
+	named := regexp.MustCompile(`\bshaperd_\w+`)
+	all := pages(t)
+	for page, text := range all {
+		for _, name := range named.FindAllString(text, -1) {
+			if !exported[strings.TrimSuffix(name, "_bucket")] {
+				t.Errorf("%s names the metric %s, which is not exported", page, name)
+			}
+		}
+	}
+	for name := range exported {
+		if !strings.Contains(all["docs/metrics.md"], "`"+name+"`") {
+			t.Errorf("docs/metrics.md does not explain %s", name)
+		}
+	}
+}
+
+// Each example in the docs is a policy that loads, with what it leaves out added.
+func TestPoliciesInTheDocsLoad(t *testing.T) {
+	const (
+		classes = "classes: [{name: all, default: true, rate: 1mbit}]\n"
+		relays  = "relays: [{name: r, listen: ['127.0.0.1:1'], upstream: ['127.0.0.1:2'], upload: 100mbit, download: 100mbit}]\n"
+	)
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	found := 0
+	for page, text := range pages(t) {
+		for _, m := range block.FindAllStringSubmatch(text, -1) {
+			found++
+			policy := m[1]
+			if !strings.Contains(policy, "classes:") {
+				policy += classes
+			}
+			if !strings.Contains(policy, "relays:") {
+				policy += relays
+			}
+			file := filepath.Join(t.TempDir(), "policy.yaml")
+			if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := configs.Load(file); err != nil {
+				t.Errorf("%s has a policy with errors: %v\n%s", page, err, policy)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("found no policy in the docs")
+	}
+}

@@ -1,0 +1,115 @@
+package arch
+
+import (
+	"slices"
+	"strings"
+)
+
+// module is the path that our own imports begin with.
+const module = "shaperd/"
+
+// layers lists every package of ours, by folder, with those of ours that it
+// may import. Imports point one way: nothing below knows what is above it.
+var layers = map[string]struct {
+	mayImport []string
+	because   string
+}{
+	"shaper":   {nil, "the scheduler is arithmetic on values; whoever uses it brings the traffic"},
+	"classify": {nil, "a classifier maps a flow to a name and needs to know no rates"},
+
+	"configs": {[]string{"classify", "shaper"}, "configs yields plain values; what enforces them must not leak into what they mean"},
+	"conn":    {[]string{"classify", "shaper"}, "the relay takes values, so that it can be used and tested without a policy file"},
+	"netlink": {[]string{"classify", "shaper"}, "the two datapaths share a policy and nothing else"},
+
+	"internal/metrics": {[]string{"shaper"}, "collectors read snapshots; they start and own nothing"},
+	"systemd":          {nil, "it passes words to systemd and knows nothing of who serves what"},
+	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
+	"internal/demo":    {[]string{"classify", "configs", "conn", "shaper"}, "the demo drives the relay as any program would"},
+	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "shaper"}, "commands read files, call one function and print"},
+
+	"internal/bench/relay": {[]string{"classify", "configs", "conn", "shaper"}, "measures the relay from outside"},
+	"internal/arch":        {[]string{"configs", "internal/metrics", "shaper"}, "it compares the docs with what is exported and loaded"},
+}
+
+// A ban keeps an import out of all packages but some.
+type ban struct {
+	imports []string // paths; "x/..." is x and all below it
+	in      []string // folders the ban holds in, in the same form; nil is everywhere
+	except  []string // folders that may
+	tests   bool     // holds for test files too
+	because string
+}
+
+var bans = []ban{
+	{
+		imports: []string{"net", "net/http/...", "net/rpc/...", "net/smtp", "os/...", "io/fs", "syscall", "log/...", "time/tzdata", "golang.org/...", "github.com/..."},
+		in:      []string{"shaper"},
+		because: "shaper is the standard library without I/O: every test of it runs in virtual time",
+	},
+	{
+		imports: []string{"net", "net/http/...", "syscall", "log/...", "golang.org/..."},
+		in:      []string{"classify"},
+		because: "classifying a flow does no I/O: whoever has the packet passes its bytes",
+	},
+	{
+		imports: []string{"github.com/vishvananda/netlink/..."},
+		except:  []string{"netlink/..."}, tests: true,
+		because: "its units differ from the kernel's and from ours; one package converts",
+	},
+	{
+		imports: []string{"github.com/spf13/..."},
+		except:  []string{"cmd/shaperd"}, tests: true,
+		because: "flags are the program's surface; a package takes values",
+	},
+	{
+		imports: []string{"github.com/goccy/go-yaml/..."},
+		except:  []string{"configs"}, tests: true,
+		because: "YAML shapes never leave configs",
+	},
+	{
+		imports: []string{"github.com/google/gopacket/..."},
+		except:  []string{"classify"},
+		because: "packets are decoded in one place, which is fuzzed",
+	},
+	{
+		imports: []string{"github.com/prometheus/..."},
+		except:  []string{"internal/metrics"},
+		because: "counters are plain fields where they are counted; metrics reads snapshots",
+	},
+	{
+		imports: []string{"github.com/coreos/go-systemd/..."},
+		except:  []string{"systemd"}, tests: true,
+		because: "what systemd wants to be told, and how, is one package's business",
+	},
+	{
+		imports: []string{"golang.org/x/time/...", "github.com/juju/ratelimit/..."},
+		because: "contenders in benchmarks only: the product's limiter is shaper's",
+	},
+}
+
+// socketCalls are functions of the packages unix and syscall that only
+// socketPackages may call. Others may use those packages for the rest: limits
+// of the process, signals, clocks.
+var (
+	socketCalls = []string{
+		"Accept", "Bind", "Connect", "Epoll", "Getpeername", "Getsockname", "Getsockopt", "Listen", "Pipe2", "Recv",
+		"Send", "Setsockopt", "Shutdown", "Socket", "Splice", "SYS_ACCEPT", "SYS_EPOLL", "SYS_GETSOCKOPT", "SYS_RECV",
+		"SYS_SEND", "SYS_SETSOCKOPT", "SYS_SPLICE",
+	}
+	socketPackages = []string{"conn", "internal/bench/..."}
+	socketReason   = "one package owns descriptors, so that one can be read to know that none leaks or blocks"
+)
+
+const (
+	maxLines      = 450
+	maxLinesSince = "a file is one idea; split it by what its parts are for"
+	docReason     = "a reader opens doc.go first: purpose, example, who owns and closes what"
+)
+
+// matches reports whether path is one of the patterns.
+func matches(path string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		prefix, subtree := strings.CutSuffix(p, "/...")
+		return path == prefix || subtree && strings.HasPrefix(path, prefix+"/")
+	})
+}

@@ -1,0 +1,20 @@
+// Package metrics serves what the daemon measures to Prometheus over HTTP.
+//
+// Whoever owns the counters passes a function that returns a snapshot of them;
+// it is called once per scrape:
+//
+//	m := metrics.New(metrics.Build{Version: "1.0"}, snapshot)
+//	srv, err := metrics.Listen(addr, m.Handler(ready))
+//	if err != nil {
+//		return err
+//	}
+//	err = srv.Run(ctx) // serves /metrics and /healthz until ctx is done
+//
+// Names begin with shaperd_ and units are Prometheus's base units: bytes,
+// seconds, and bytes per second where the policy file has bits per second (so
+// multiply by 8). Each value that a reason label can have is there from the
+// start with 0, so that a first event shows as an increase.
+//
+// A Server owns its listener: Run or Close releases it. The package starts no
+// goroutine of its own except in Run, and keeps no history.
+package metrics

@@ -1,0 +1,107 @@
+package metrics
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"shaperd/shaper"
+)
+
+// twoClasses is a relay in which every value differs from the others.
+func twoClasses() []Relay {
+	wait := shaper.WaitHistogram{Sum: 90 * time.Second}
+	for i := range wait.Counts {
+		wait.Counts[i] = uint64(i + 1)
+	}
+	return []Relay{{
+		Name: "web",
+		Links: []shaper.LinkStats{
+			{Name: "relay web upload"},
+			{
+				Name: "relay web download", Rate: 200 * shaper.Mbit, Achieved: 8e6, Bytes: 5000,
+				Classes: []shaper.ClassStats{
+					{
+						Name: "voice", Rate: 2 * shaper.Mbit, Ceil: 10 * shaper.Mbit, Burst: 3000, Achieved: 804, Bytes: 2000,
+						Borrowed: 700, Chunks: 11, Queues: 4, Backlogged: 1, Wait: wait,
+					},
+					{Name: "bulk", Bytes: 3000},
+				},
+			},
+		},
+		Sessions: 6, Held: 77, Accepted: 31, Connected: 29,
+		Closed:           map[string]uint64{"done": 21, "idle": 0},
+		Refused:          map[string]uint64{"sessions": 2, "login": 0},
+		UpstreamFailures: map[string]uint64{"10.0.0.5:443": 3},
+		AcceptPauses:     8, DSCPUnknown: 9,
+	}}
+}
+
+func TestSnapshotIsExportedInBaseUnits(t *testing.T) {
+	want, err := os.ReadFile("testdata/relay.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := testutil.CollectAndCompare(relayCollector(twoClasses), bytes.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReloadsAreCountedByResult(t *testing.T) {
+	m := New(Build{}, twoClasses)
+	names := []string{
+		"shaperd_config_reloads_total", "shaperd_config_last_reload_successful",
+		"shaperd_config_last_reload_success_timestamp_seconds",
+	}
+	compare := func(want string) {
+		t.Helper()
+		if err := testutil.GatherAndCompare(m.registry, strings.NewReader(want), names...); err != nil {
+			t.Error(err)
+		}
+	}
+	const head = `
+# HELP shaperd_config_last_reload_success_timestamp_seconds When the policy in force was read, in Unix time.
+# TYPE shaperd_config_last_reload_success_timestamp_seconds gauge
+# HELP shaperd_config_last_reload_successful Whether the policy file was in order when it was last read: 1 or 0.
+# TYPE shaperd_config_last_reload_successful gauge
+# HELP shaperd_config_reloads_total Reloads of the policy file, by result.
+# TYPE shaperd_config_reloads_total counter
+`
+	m.Started(time.UnixMilli(1000_500))
+	compare(head + `
+shaperd_config_last_reload_success_timestamp_seconds 1000.5
+shaperd_config_last_reload_successful 1
+shaperd_config_reloads_total{result="failure"} 0
+shaperd_config_reloads_total{result="success"} 0
+`)
+	m.Reloaded(time.UnixMilli(2000_000))
+	m.ReloadFailed()
+	compare(head + `
+shaperd_config_last_reload_success_timestamp_seconds 2000
+shaperd_config_last_reload_successful 0
+shaperd_config_reloads_total{result="failure"} 1
+shaperd_config_reloads_total{result="success"} 1
+`)
+}
+
+func TestNamesAndUnitsFollowTheConventions(t *testing.T) {
+	m := New(Build{Version: "1.0", Revision: "abc"}, twoClasses)
+	problems, err := testutil.GatherAndLint(m.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+
+	cmd := exec.Command("promtool", "check", "metrics") // from Debian's package prometheus; make test installs it
+	cmd.Stdin = strings.NewReader(get(t, serve(t, m, nil), "/metrics", 200))
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
