@@ -138,6 +138,9 @@ func (t *Tree) reseat(now time.Duration) {
 			t.offer(q, now)
 		}
 	}
+	for _, s := range t.sources {
+		s.due(t, now)
+	}
 	for _, c := range t.leaves {
 		t.place(c, now)
 	}

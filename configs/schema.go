@@ -1,0 +1,123 @@
+package configs
+
+// The structs below are the schema of the policy file. The comment of a field
+// is also its description in shaperd.schema.json: go test -update writes that
+// file, and a test fails when it or reference.yaml lacks a key.
+
+type fileSpec struct {
+	// Classes of traffic, in order: the first that matches takes the flow. Without classes, one named "default" has the whole link.
+	Classes list[classSpec] `key:"classes"`
+	// Links of the kernel datapath. This version checks them and does not serve them.
+	Interfaces list[interfaceSpec] `key:"interfaces"`
+	// TCP listeners whose connections are shaped in userspace.
+	Relays list[relaySpec] `key:"relays"`
+	// Prometheus metrics. Without this key there are none.
+	Metrics value[metricsSpec] `key:"metrics"`
+}
+
+type classSpec struct {
+	// Unique among all classes; in logs and metrics.
+	Name value[name] `key:"name,required"`
+	// Any of these entries will do; inside one, all of its keys have to fit. Only of classes without classes.
+	Match some[matchSpec] `key:"match"`
+	// Guaranteed, as a rate or a percentage of the link's rate. Not given: nothing is, and the class borrows up to its ceil.
+	Rate value[share] `key:"rate"`
+	// The most it may reach by borrowing, as a rate or a percentage of the link's rate. Not given: equal to rate.
+	Ceil value[share] `key:"ceil"`
+	// What may leave at once after a quiet time. Not given: derived from the rates. Only in mode token.
+	Burst value[size] `key:"burst"`
+	// token bursts after a quiet time, leaky is steady. Not given: token.
+	Mode value[mode] `key:"mode"`
+	// Who borrows first: 0 first, 7 last. Not given: 3.
+	Priority value[priority] `key:"priority"`
+	// Takes what nothing else matches. Exactly one class without classes is the default.
+	Default value[flag] `key:"default"`
+	// DSCP that the relay writes on both sides of the class's sessions. Not given: left alone.
+	Mark value[dscp] `key:"mark"`
+	// Netfilter mark of the class's sockets in the relay; needs CAP_NET_ADMIN. Not given: none.
+	Fwmark value[socketMark] `key:"fwmark"`
+	// Classes that share this one's rate and ceil. Percentages in them are of the link's rate, too.
+	Classes list[classSpec] `key:"classes"`
+}
+
+type matchSpec struct {
+	// IP protocols, as names or numbers. A relay sees tcp only.
+	Proto some[protocol] `key:"proto"`
+	// Ports and ranges, of either side of the flow.
+	Port some[ports] `key:"port"`
+	// Ports and ranges of the source.
+	SPort some[ports] `key:"sport"`
+	// Ports and ranges of the destination.
+	DPort some[ports] `key:"dport"`
+	// Addresses and prefixes of the source: in a relay, the client.
+	Src some[prefix] `key:"src"`
+	// Addresses and prefixes of the destination: in a relay, the upstream that is connected to.
+	Dst some[prefix] `key:"dst"`
+	// DSCP names or numbers: in a relay, what the client's SYN carries.
+	DSCP some[dscp] `key:"dscp"`
+	// Netfilter marks of the packet. Kernel datapath only.
+	Fwmark some[fwmark] `key:"fwmark"`
+}
+
+type interfaceSpec struct {
+	// An interface's name, or a pattern with * and ? for several.
+	Name value[interfaceName] `key:"name,required"`
+	// Rate of what leaves through it. Not given: unshaped.
+	Egress value[rate] `key:"egress"`
+	// Rate of what arrives through it. Not given: unshaped.
+	Ingress value[rate] `key:"ingress"`
+	// What the link adds to each IP packet: a kind of link, or bytes. Not given: what the kernel counts.
+	Overhead value[overhead] `key:"overhead"`
+}
+
+type relaySpec struct {
+	// Unique among the relays; its links are named "relay NAME upload" and "relay NAME download".
+	Name value[name] `key:"name,required"`
+	// forward connects to the upstreams, socks5 to where the client wants. Not given: forward.
+	Kind value[relayKind] `key:"kind"`
+	// Addresses and ports to listen on. Port 0 lets the kernel choose one.
+	Listen some[listenAddr] `key:"listen,required"`
+	// Where sessions go: the next one when one does not answer. Only of kind forward.
+	Upstream some[hostPort] `key:"upstream"`
+	// Names and passwords of those who may use it. Not given: everyone may. Only of kind socks5.
+	Users dict[user, password] `key:"users"`
+	// Rate of all sessions together, client to upstream. Not given: unlimited.
+	Upload value[rate] `key:"upload"`
+	// Rate of all sessions together, upstream to client. Not given: unlimited.
+	Download value[rate] `key:"download"`
+	// What a session or a client may take at most.
+	Limits value[limitsSpec] `key:"limits"`
+	// How long a session may wait.
+	Timeouts value[timeoutsSpec] `key:"timeouts"`
+}
+
+type limitsSpec struct {
+	// Each direction of each session. Not given: no limit.
+	PerSession value[rate] `key:"per_session"`
+	// Each direction of all sessions of one client address. Not given: no limit.
+	PerSource value[rate] `key:"per_source"`
+	// Sessions at a time. Not given: no limit.
+	Sessions value[count] `key:"sessions"`
+	// Sessions at a time of one client address. Not given: no limit.
+	SessionsPerSource value[count] `key:"sessions_per_source"`
+	// Connections accepted in a second, over the whole relay. Not given: no limit.
+	NewPerSecond value[count] `key:"new_per_second"`
+}
+
+type timeoutsSpec struct {
+	// The client's SOCKS5 handshake. Not given: 10s.
+	Handshake value[timeout] `key:"handshake"`
+	// Reaching an upstream, all attempts together. Not given: 10s.
+	Connect value[timeout] `key:"connect"`
+	// Nothing moved in either direction; waiting for its turn does not count. Not given: 1h.
+	Idle value[timeout] `key:"idle"`
+	// One direction has ended, and nothing moved in the other. Not given: 5m.
+	HalfClosed value[timeout] `key:"half_closed"`
+	// How long a shutdown waits for sessions to end. Not given: 30s.
+	Drain value[timeout] `key:"drain"`
+}
+
+type metricsSpec struct {
+	// Address and port to serve them on, or off.
+	Listen value[metricsAddr] `key:"listen,required"`
+}

@@ -1,0 +1,86 @@
+package configs
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// synonyms are words of other tools for our keys.
+var synonyms = map[string]string{
+	"bandwidth": "rate", "guarantee": "rate", "min": "rate", "limit": "ceil", "max": "ceil", "ceiling": "ceil",
+	"prio": "priority", "type": "kind", "bind": "listen", "address": "listen", "backend": "upstream", "backends": "upstream",
+	"target": "upstream", "upstreams": "upstream", "up": "upload", "down": "download", "auth": "users", "protocol": "proto",
+	"ports": "port", "source": "src", "destination": "dst", "tos": "dscp", "parent": "classes", "children": "classes",
+}
+
+// suggest returns the key that was meant, "" if there is no telling, and the cure.
+func suggest(key string, keys []string) (meant, cure string) {
+	if meant = synonyms[strings.ToLower(key)]; !slices.Contains(keys, meant) {
+		meant = nearest(key, keys)
+	}
+	switch {
+	case meant != "":
+		return meant, "did you mean " + meant + "?"
+	case len(whereIs[key]) > 0:
+		return "", "it belongs into " + strings.Join(whereIs[key], " or ")
+	}
+	return "", "known are " + strings.Join(keys, ", ")
+}
+
+// whereIs names the objects that have a key.
+var whereIs = func() map[string][]string {
+	where := map[string][]string{}
+	for _, object := range []struct {
+		name string
+		spec any
+	}{
+		{"the file itself", fileSpec{}}, {"a class", classSpec{}}, {"match", matchSpec{}}, {"an interface", interfaceSpec{}},
+		{"a relay", relaySpec{}}, {"limits", limitsSpec{}}, {"timeouts", timeoutsSpec{}},
+	} {
+		for _, key := range keysOf(reflect.TypeOf(object.spec)) {
+			where[key] = append(where[key], object.name)
+		}
+	}
+	return where
+}()
+
+// nearest returns the word that text most likely is a misspelling of, "" if none is near.
+func nearest(text string, words []string) (best string) {
+	text = strings.ToLower(text)
+	least := min(2, (len(text)+1)/3) + 1
+	for _, w := range words {
+		if len(text) > 2*len(w)+2 {
+			continue
+		}
+		if d := distance(text, w); d < least {
+			best, least = w, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, remove, replace or swap with their
+// neighbour to turn a into b.
+func distance(a, b string) int {
+	var older, old []int
+	now := make([]int, len(b)+1)
+	for j := range now {
+		now[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		older, old, now = old, now, make([]int, len(b)+1)
+		now[0] = i
+		for j := 1; j <= len(b); j++ {
+			differs := 1
+			if a[i-1] == b[j-1] {
+				differs = 0
+			}
+			now[j] = min(old[j]+1, now[j-1]+1, old[j-1]+differs)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				now[j] = min(now[j], older[j-2]+1)
+			}
+		}
+	}
+	return now[len(b)]
+}
