@@ -1,14 +1,17 @@
 package classify
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+)
 
 // A Flow is what a classifier decides on. The zero value of a field means
-// "not known" for the addresses and ports, and DSCP 0 (best effort) and no
-// mark for the others.
+// "not known" for the addresses and ports, DSCP 0 (best effort), no mark.
 type Flow struct {
 	// Proto is the IP protocol number of the payload, after IPv6 extension headers.
 	Proto Protocol
-	// Src and Dst are the two ends. A port of 0 is one the protocol does not have.
+	// Src and Dst are the two ends. A port of 0 is one that the packet does not have:
+	// its protocol has none, or it is a later fragment.
 	Src, Dst netip.AddrPort
 	// DSCP is the upper six bits of the TOS or traffic class octet.
 	DSCP DSCP
@@ -16,19 +19,21 @@ type Flow struct {
 	Fwmark uint32
 }
 
-// Protocol is an IP protocol number.
-type Protocol uint8
+// String returns the flow for people: "tcp 192.0.2.1:40000 -> 198.51.100.2:443 dscp cs0".
+func (f Flow) String() string {
+	s := fmt.Sprintf("%v %s -> %s dscp %v", f.Proto, end(f.Src), end(f.Dst), f.DSCP)
+	if f.Fwmark != 0 {
+		s += fmt.Sprintf(" fwmark %#x", f.Fwmark)
+	}
+	return s
+}
 
-// Protocols that rules name most often.
-const (
-	ICMP   Protocol = 1
-	TCP    Protocol = 6
-	UDP    Protocol = 17
-	ICMPv6 Protocol = 58
-)
-
-// DSCP is a differentiated services code point, 0 to 63.
-type DSCP uint8
-
-// PortRange is an inclusive range of ports.
-type PortRange struct{ First, Last uint16 }
+func end(a netip.AddrPort) string {
+	switch {
+	case !a.Addr().IsValid():
+		return "?"
+	case a.Port() == 0:
+		return a.Addr().String()
+	}
+	return a.String()
+}

@@ -97,6 +97,8 @@ func (l *loop) post(f func()) bool {
 func (l *loop) run() error {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	processors(+1) // it keeps one while it waits (see heldWait), which the others must not miss
+	defer processors(-1)
 	l.tick()
 	for !l.finished() {
 		events, err := l.poller.wait(l.timeout())
@@ -119,6 +121,15 @@ func (l *loop) run() error {
 	}
 	l.shutdown()
 	return l.err
+}
+
+var processorsLock sync.Mutex
+
+// processors changes the number of threads that run Go code at once.
+func processors(delta int) {
+	processorsLock.Lock()
+	defer processorsLock.Unlock()
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + delta)
 }
 
 func (l *loop) tick() { l.now = time.Since(l.base) }

@@ -1,0 +1,98 @@
+package classify
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+)
+
+// The layers below are gopacket decoding layers for what its own either
+// allocate for or have no decoding layer for. Each keeps what the last packet
+// had, as slices of that packet.
+
+var errShort = errors.New("header is cut short")
+
+// payload is what follows a header.
+type payload struct{ rest []byte }
+
+func (p *payload) LayerPayload() []byte { return p.rest }
+
+// ip6Header is the fixed IPv6 header.
+type ip6Header struct {
+	payload
+	class    uint8 // traffic class
+	next     layers.IPProtocol
+	src, dst []byte
+}
+
+func (h *ip6Header) CanDecode() gopacket.LayerClass    { return layers.LayerTypeIPv6 }
+func (h *ip6Header) NextLayerType() gopacket.LayerType { return h.next.LayerType() }
+func (h *ip6Header) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
+	if len(b) < 40 || b[0]>>4 != 6 {
+		return errShort
+	}
+	h.class, h.next = b[0]<<4|b[1]>>4, layers.IPProtocol(b[6])
+	h.src, h.dst, h.rest = b[8:24], b[24:40], b[40:]
+	return nil
+}
+
+// fragment is the IPv6 fragment header.
+type fragment struct {
+	payload
+	next  layers.IPProtocol
+	later bool // not the first fragment
+}
+
+func (h *fragment) CanDecode() gopacket.LayerClass { return layers.LayerTypeIPv6Fragment }
+func (h *fragment) NextLayerType() gopacket.LayerType {
+	if h.later {
+		return gopacket.LayerTypeZero
+	}
+	return h.next.LayerType()
+}
+
+func (h *fragment) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
+	if len(b) < 8 {
+		return errShort
+	}
+	h.next, h.later, h.rest = layers.IPProtocol(b[0]), binary.BigEndian.Uint16(b[2:])&^7 != 0, b[8:]
+	return nil
+}
+
+// authentication is the IPsec authentication header, in IPv4 and IPv6.
+type authentication struct {
+	payload
+	next layers.IPProtocol
+}
+
+func (h *authentication) CanDecode() gopacket.LayerClass    { return layers.LayerTypeIPSecAH }
+func (h *authentication) NextLayerType() gopacket.LayerType { return h.next.LayerType() }
+func (h *authentication) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
+	if len(b) < 2 || len(b) < 4*(int(b[1])+2) {
+		return errShort
+	}
+	h.next, h.rest = layers.IPProtocol(b[0]), b[4*(int(b[1])+2):]
+	return nil
+}
+
+// ports is the beginning of TCP, UDP, UDP-Lite and SCTP alike.
+type ports struct {
+	payload
+	src, dst uint16
+}
+
+var portLayers = gopacket.NewLayerClass([]gopacket.LayerType{
+	layers.LayerTypeTCP, layers.LayerTypeUDP, layers.LayerTypeUDPLite, layers.LayerTypeSCTP,
+})
+
+func (h *ports) CanDecode() gopacket.LayerClass    { return portLayers }
+func (h *ports) NextLayerType() gopacket.LayerType { return gopacket.LayerTypeZero }
+func (h *ports) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
+	if len(b) < 4 {
+		return errShort
+	}
+	h.src, h.dst = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	return nil
+}
