@@ -153,7 +153,7 @@ func TestPortInUse(t *testing.T) {
 	if !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "listen on "+ln.Addr().String()) || !strings.Contains(err.Error(), "ss -ltnp") {
 		t.Fatalf("error %v", err)
 	}
-	if after := descriptors(t); after != before {
+	if after := descriptors(t); after > before {
 		t.Fatalf("%d descriptors leaked", after-before)
 	}
 }
