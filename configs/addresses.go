@@ -21,33 +21,33 @@ func (l *listenAddr) parse(text string) error {
 	a, err := netip.ParseAddrPort(text)
 	if err == nil {
 		if a.Addr().Is4In6() {
-			return faultf("write "+netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String(), "an IPv4 address in IPv6 form")
+			return textErrorf("write "+netip.AddrPortFrom(a.Addr().Unmap(), a.Port()).String(), "an IPv4 address in IPv6 form")
 		}
 		l.AddrPort = a
 		return nil
 	}
-	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
-		return faultf("write "+joinPort(a.String(), "8443"), "it has no port")
+	if err := noPort(text, "8443"); err != nil {
+		return err
 	}
 	host, port, ok := cutPort(text)
 	switch {
 	case !ok && isPort(text):
 		host, port, ok = "", text, true
 	case !ok:
-		return faultf(`write an address and a port, such as "127.0.0.1:8443"`, "it is no address and port")
+		return textErrorf(`write an address and a port, such as "127.0.0.1:8443"`, "it is no address and port")
 	}
 	if !isPort(port) {
-		return faultf("write 1 to 65535, or 0 for one that the kernel chooses", "its port is not from 0 to 65535")
+		return textErrorf("write 1 to 65535, or 0 for one that the kernel chooses", "its port is not from 0 to 65535")
 	}
 	switch a, err := netip.ParseAddr(host); {
 	case host == "" || host == "*":
-		return faultf(fmt.Sprintf(`write ["0.0.0.0:%s", "[::]:%[1]s"] for all addresses, or "127.0.0.1:%[1]s" for this host only`, port), "it has no address")
+		return textErrorf(fmt.Sprintf(`write "127.0.0.1:%s" for this host only, or "[::]:%[1]s" for all addresses`, port), "it has no address")
 	case err == nil && a.Is6():
-		return faultf(fmt.Sprintf("write [%s]:%s", a, port), "an IPv6 address is in brackets")
+		return textErrorf(fmt.Sprintf("write [%s]:%s", a, port), "an IPv6 address is in brackets")
 	case host == "localhost":
-		return faultf(fmt.Sprintf(`write "127.0.0.1:%s" or "[::1]:%[1]s"`, port), "it is a name, not an address")
+		return textErrorf(fmt.Sprintf(`write "127.0.0.1:%s" or "[::1]:%[1]s"`, port), "it is a name, not an address")
 	}
-	return faultf(fmt.Sprintf(`write an address, such as "127.0.0.1:%s"`, port), "%s is no address", quote(host))
+	return textErrorf(fmt.Sprintf(`write an address, such as "127.0.0.1:%s"`, port), "%s is no address", quote(host))
 }
 
 // A metricsAddr is a listenAddr, or zero for "off".
@@ -76,31 +76,35 @@ func (*hostPort) format() format {
 }
 
 func (h *hostPort) parse(text string) error {
-	if scheme, rest, ok := strings.Cut(text, "://"); ok {
-		return faultf(fmt.Sprintf("write %s without %s://", strings.TrimRight(rest, "/"), scheme), "a relay forwards TCP and knows no URLs")
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		if _, _, hasPort := cutPort(host); !hasPort {
+			host += ":443"
+		}
+		return textErrorf("write "+host, "a relay forwards TCP and knows no URLs")
 	}
-	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
-		return faultf("write "+joinPort(a.String(), "443"), "it has no port")
+	if err := noPort(text, "443"); err != nil {
+		return err
 	}
 	host, port, ok := cutPort(text)
 	switch {
 	case !ok && isPort(text), ok && host == "":
-		return faultf("write a host and a port, such as 10.0.0.5:443", "it has no host")
+		return textErrorf("write a host and a port, such as 10.0.0.5:443", "it has no host")
 	case !ok:
-		return faultf(fmt.Sprintf("write %s:443", text), "it has no port")
+		return textErrorf(fmt.Sprintf("write %s:443", text), "it has no port")
 	case !isPort(port) || strings.Trim(port, "0") == "":
-		return faultf("write 1 to 65535", "its port is not from 1 to 65535")
+		return textErrorf("write 1 to 65535", "its port is not from 1 to 65535")
 	}
 	a, err := netip.ParseAddr(host)
 	switch {
 	case err != nil && strings.Trim(host, "0123456789.") == "":
-		return faultf("write an IPv4 address such as 10.0.0.5", "%s is no address", quote(host))
+		return textErrorf("write an IPv4 address such as 10.0.0.5", "%s is no address", quote(host))
 	case err != nil && !isHostname(host):
-		return faultf("write an address or a host's name", "%s is no host", quote(host))
+		return textErrorf("write an address or a host's name", "%s is no host", quote(host))
 	case err == nil && a.Is6() && text[0] != '[':
-		return faultf(fmt.Sprintf("write [%s]:%s", a, port), "an IPv6 address is in brackets")
+		return textErrorf(fmt.Sprintf("write [%s]:%s", a, port), "an IPv6 address is in brackets")
 	case err == nil && a.IsUnspecified():
-		return faultf("write the address of a host", "it is the address of no host")
+		return textErrorf("write the address of a host", "it is the address of no host")
 	}
 	n, _ := strconv.ParseUint(port, 10, 16) // isPort
 	h.text, h.addr = text, netip.AddrPortFrom(a.Unmap(), uint16(n))
@@ -116,7 +120,19 @@ func cutPort(text string) (host, port string, ok bool) {
 	return strings.TrimSuffix(strings.TrimPrefix(text[:i], "["), "]"), text[i+1:], true
 }
 
-func joinPort(host, port string) string { return net.JoinHostPort(host, port) }
+// noPort returns the error of an address that has no port, or no brackets to
+// tell the port from it; such as port would be right.
+func noPort(text, port string) error {
+	if _, err := netip.ParseAddr(strings.Trim(text, "[]")); err != nil {
+		return nil
+	}
+	if host, last, _ := cutPort(text); text[0] != '[' && strings.Contains(host, ":") {
+		if a, err := netip.ParseAddr(host); err == nil && isPort(last) {
+			return textErrorf(fmt.Sprintf("write [%s]:%s", a, last), "an IPv6 address is in brackets")
+		}
+	}
+	return textErrorf("write "+net.JoinHostPort(strings.Trim(text, "[]"), port), "it has no port")
+}
 
 func isPort(text string) bool {
 	_, err := strconv.ParseUint(text, 10, 16)

@@ -29,19 +29,19 @@ type list[T any] struct {
 // A some is one value, or a list of them.
 type some[T any] struct{ list[T] }
 
-// A dict is a mapping whose keys are the user's.
-type dict[K, V any] struct {
-	all []pair[K, V]
+// logins is a mapping of users to their passwords.
+type logins struct {
+	all []login
 	at  *node
 }
 
-type pair[K, V any] struct {
-	key value[K]
-	val value[V]
+type login struct {
+	user     value[user]
+	password value[password]
 }
 
 // A scalar reads itself from the file's text. The error says what is wrong with
-// the text, as a *fault where it knows a cure.
+// the text, as a *textError where it knows a cure.
 type scalar interface {
 	parse(text string) error
 	format() format
@@ -56,13 +56,13 @@ type format struct {
 	number  [2]int64 // the range if it may be written as a YAML number; 0, 0 if not
 }
 
-// A fault is what is wrong with a text, and what would be right.
-type fault struct{ reason, cure string }
+// A textError is what is wrong with a text, and what would be right.
+type textError struct{ reason, cure string }
 
-func (f *fault) Error() string { return f.reason + "; " + f.cure }
+func (e *textError) Error() string { return e.reason + "; " + e.cure }
 
-func faultf(cure, format string, args ...any) error {
-	return &fault{fmt.Sprintf(format, args...), cure}
+func textErrorf(cure, format string, args ...any) error {
+	return &textError{fmt.Sprintf(format, args...), cure}
 }
 
 // A decoder is what the fields of the structs are built from.
@@ -71,6 +71,8 @@ type decoder interface {
 	given() bool
 	// spoil says that the value is there, under a wrong key: nothing follows from its absence.
 	spoil(n *node)
+	// sample is a value that is right.
+	sample() string
 }
 
 // given reports whether the file has the value, right or wrong.
@@ -81,6 +83,13 @@ func (v *value[T]) ok() bool { return v.at != nil && !v.wrong }
 
 func (v *value[T]) spoil(n *node) { v.at, v.wrong = n, true }
 
+func (v *value[T]) sample() string {
+	if s, ok := any(&v.v).(scalar); ok {
+		return s.format().example
+	}
+	return "…"
+}
+
 func (v *value[T]) decode(r *report, n *node, key string) {
 	v.at = n
 	s, isScalar := any(&v.v).(scalar)
@@ -89,30 +98,30 @@ func (v *value[T]) decode(r *report, n *node, key string) {
 		return
 	}
 	f := s.format()
-	if v.wrong = !r.expect(n, scalarNode, key, fmt.Sprintf("write %s, as in %s: %s", f.what, key, f.example)); v.wrong {
+	if v.wrong = !r.expect(n, scalarNode, key, fmt.Sprintf("write %s, such as %s: %s", f.what, key, f.example)); v.wrong {
 		return
 	}
 	if err := s.parse(n.text); err != nil {
 		v.wrong = true
-		reason, cure := explain(err)
+		reason, cure := reasonOf(err)
 		if cure == "" {
 			cure = fmt.Sprintf("write %s, such as %s", f.what, f.example)
 		}
+		text := " " + quote(n.text)
 		if _, secret := s.(*password); secret {
-			r.wrong(n.place, cure, "%s: %s", key, reason)
-		} else {
-			r.wrong(n.place, cure, "%s %s: %s", key, quote(n.text), reason)
+			text = ""
 		}
+		r.wrong(n.place, cure, "%s%s: %s", key, text, reason)
 	}
 }
 
-// explain splits an error into what is wrong and the cure, "" if it names none.
-func explain(err error) (reason, cure string) {
-	var f *fault
+// reasonOf splits an error into what is wrong and the cure, "" if it names none.
+func reasonOf(err error) (reason, cure string) {
+	var text *textError
 	var unit *shaper.UnitError
 	switch {
-	case errors.As(err, &f):
-		return f.reason, f.cure
+	case errors.As(err, &text):
+		return text.reason, text.cure
 	case errors.As(err, &unit):
 		return unit.Reason, unit.Hint
 	}
@@ -131,8 +140,9 @@ func quote(text string) string {
 // oneOf names what the lists hold.
 var oneOf = map[string]string{"classes": "class", "interfaces": "interface", "relays": "relay"}
 
-func (l *list[T]) given() bool   { return l.at != nil }
-func (l *list[T]) spoil(n *node) { l.at, l.wrong = n, true }
+func (l *list[T]) given() bool    { return l.at != nil }
+func (l *list[T]) spoil(n *node)  { l.at, l.wrong = n, true }
+func (l *list[T]) sample() string { return new(value[T]).sample() }
 
 func (l *list[T]) decode(r *report, n *node, key string) {
 	l.at = n
@@ -171,19 +181,21 @@ func (l *list[T]) values() (all []T) {
 // sound reports whether all values of the list mean something.
 func (l *list[T]) sound() bool { return !l.wrong && len(l.values()) == len(l.all) }
 
-func (d *dict[K, V]) given() bool   { return d.at != nil }
-func (d *dict[K, V]) spoil(n *node) { d.at = n }
+func (l *logins) given() bool    { return l.at != nil }
+func (l *logins) spoil(n *node)  { l.at = n }
+func (l *logins) sample() string { return "{alice: correct horse}" }
 
-func (d *dict[K, V]) decode(r *report, n *node, key string) {
-	d.at = n
-	if !r.expect(n, mappingNode, key, "write one \"name: value\" on each line") {
+func (l *logins) decode(r *report, n *node, key string) {
+	l.at = n
+	r.blot(n)
+	if !r.expect(n, mappingNode, key, "write each as a name and a password, such as "+key+": "+l.sample()) {
 		return
 	}
 	r.eachField(n, func(f field) {
-		var p pair[K, V]
-		p.key.decode(r, f.key, key)
-		p.val.decode(r, f.value, key+"."+f.key.text)
-		d.all = append(d.all, p)
+		var one login
+		one.user.decode(r, f.key, key)
+		one.password.decode(r, f.value, "password of "+quote(f.key.text))
+		l.all = append(l.all, one)
 	})
 }
 
@@ -193,7 +205,11 @@ func (r *report) expect(n *node, k kind, key, cure string) bool {
 	case n.kind == badNode:
 		return false
 	case n.kind == emptyNode, n.kind == listNode && len(n.items) == 0, n.kind == mappingNode && len(n.fields) == 0:
-		r.wrong(n.place, "give it one, or remove the key", "%s has no value", key)
+		at := n.place
+		if n.kind == emptyNode && n.key.line > 0 {
+			at = n.key
+		}
+		r.wrong(at, "give it one, or remove the key", "%s has no value", key)
 		return false
 	case n.kind != k:
 		r.wrong(n.place, cure, "%s is %s, not %s", key, n.kind, k)
@@ -235,14 +251,16 @@ func (r *report) object(n *node, s reflect.Value, what string) bool {
 			return
 		}
 		meant, cure := suggest(f.key.text, keys)
-		if meant != "" && !fields[meant].given() {
-			fields[meant].spoil(f.value)
+		for _, m := range meant {
+			if !fields[m].given() {
+				fields[m].spoil(f.value)
+			}
 		}
 		r.wrong(f.key.place, cure, "unknown key %s in %s", quote(f.key.text), what)
 	})
 	for i, key := range keys {
 		if _, required := tagOf(s.Type().Field(i)); required && !fields[key].given() {
-			r.wrong(n.place, "add "+key+": …", "%s has no %s", what, key)
+			r.wrong(n.place, fmt.Sprintf("add %s, such as %s: %s", key, key, fields[key].sample()), "%s has no %s", what, key)
 		}
 	}
 	return true

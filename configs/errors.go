@@ -14,11 +14,11 @@ type Error struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`   // from 1
 	Column  int    `json:"column"` // from 1, in characters
-	Text    string `json:"text"`   // the line, with passwords blotted out
+	Text    string `json:"text"`   // the line, or the part of a long one that has it; passwords are blotted out
 	Message string `json:"message"`
 	Cure    string `json:"cure"` // what would be right
 
-	width int // of the offending text, in characters
+	before, width int // the offending text in Text, in characters
 }
 
 // Error returns one line: file, place, what is wrong and what would be right.
@@ -28,38 +28,32 @@ func (e *Error) Error() string {
 
 // Detail returns Error and under it the line of the file with the offending text underlined.
 func (e *Error) Detail() string {
-	line, before := crop([]rune(e.Text), e.Column-1, max(e.width, 1))
 	number := fmt.Sprintf("%5d", e.Line)
-	var caret strings.Builder
-	for _, r := range line[:before] {
-		if r != '\t' {
-			r = ' '
-		}
-		caret.WriteRune(r)
-	}
-	caret.WriteString(strings.Repeat("^", min(max(e.width, 1), max(len(line)-before, 1))))
-	return fmt.Sprintf("%s\n%s | %s\n%*s | %s", e.Error(), number, printable(line), len(number), "", &caret)
+	return fmt.Sprintf("%s\n%s | %s\n%*s | %s%s", e.Error(), number, e.Text, len(number), "",
+		strings.Repeat(" ", e.before), strings.Repeat("^", e.width))
 }
 
-// crop returns at most 120 characters of a line, with those from column to
-// column+width in it as far as they fit, and where the column is in them.
-func crop(line []rune, column, width int) ([]rune, int) {
-	const most = 120
-	column = min(column, len(line))
-	from := 0
-	if len(line) > most && column+width > most {
-		from = max(column-most/3, 0)
+// show sets what Detail shows of the line: what can be printed, and at most
+// maxText characters, with the offending ones among them.
+func (e *Error) show(line string) {
+	const maxText = 120
+	text := []rune(line)
+	e.before = min(e.Column-1, len(text))
+	if len(text) > maxText && e.before+e.width > maxText {
+		cut := max(e.before-maxText/3, 0)
+		text, e.before = text[cut:], e.before-cut
 	}
-	return line[from:min(from+most, len(line))], column - from
-}
-
-func printable(line []rune) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\t' || unicode.IsPrint(r) {
-			return r
+	text = text[:min(len(text), maxText)]
+	e.width = max(min(e.width, len(text)-e.before), 1)
+	for i, r := range text {
+		switch {
+		case r == '\t':
+			text[i] = ' '
+		case !unicode.IsPrint(r):
+			text[i] = unicode.ReplacementChar
 		}
-		return utf8.RuneError
-	}, string(line))
+	}
+	e.Text = string(text)
 }
 
 // Errors are all the mistakes of one file, in its order. errors.As finds the
@@ -93,21 +87,41 @@ type report struct {
 	file   string
 	lines  []string
 	errors Errors
+	at     map[place]bool // where one was reported already
+	more   int            // beyond maxErrors
 }
+
+// maxErrors is how many are worth reading.
+const maxErrors = 200
+
+func newReport(file string) *report { return &report{file: file, at: map[place]bool{}} }
 
 // wrong adds an error. Only the first at a place counts: what comes later
 // follows from it.
 func (r *report) wrong(at place, cure, format string, args ...any) {
-	for _, e := range r.errors {
-		if e.Line == at.line && e.Column == at.column {
-			return
-		}
+	spot := place{line: at.line, column: at.column}
+	if r.at[spot] {
+		return
 	}
-	e := &Error{File: r.file, Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...), Cure: cure, width: at.width}
-	if at.line <= len(r.lines) {
-		e.Text = r.lines[at.line-1]
+	r.at[spot] = true
+	if len(r.errors) == maxErrors {
+		r.more++
+		return
 	}
-	r.errors = append(r.errors, e)
+	at = r.clamp(at)
+	r.errors = append(r.errors, &Error{
+		File: r.file, Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...), Cure: cure, width: at.width,
+	})
+}
+
+// clamp keeps a place within the file: the YAML library puts what is missing behind its end.
+func (r *report) clamp(at place) place {
+	at.line = max(min(at.line, len(r.lines)), 1)
+	if len(r.lines) > 0 {
+		at.column = min(at.column, utf8.RuneCountInString(r.lines[at.line-1])+1)
+	}
+	at.column = max(at.column, 1)
+	return at
 }
 
 // err returns what was collected; nil if nothing was.
@@ -115,14 +129,38 @@ func (r *report) err() error {
 	if len(r.errors) == 0 {
 		return nil
 	}
+	for _, e := range r.errors {
+		if e.Line <= len(r.lines) {
+			e.show(r.lines[e.Line-1])
+		}
+	}
 	slices.SortStableFunc(r.errors, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+	if r.more > 0 {
+		last := r.errors[len(r.errors)-1]
+		last.Cure += fmt.Sprintf(" (%d more mistakes are not shown)", r.more)
+	}
 	return r.errors
 }
 
-// blot makes a secret unreadable in what errors show of the file.
-func (r *report) blot(at place) {
+// blot makes the values in n unreadable in what errors show of the file.
+func (r *report) blot(n *node) {
+	switch n.kind {
+	case scalarNode:
+		r.blotText(n.place)
+	case badNode: // whatever is there
+		r.blotText(place{n.line, n.column, maxBytes})
+	}
+	for _, item := range n.items {
+		r.blot(item)
+	}
+	for _, f := range n.fields {
+		r.blot(f.value)
+	}
+}
+
+func (r *report) blotText(at place) {
 	if at.line > len(r.lines) {
 		return
 	}

@@ -11,10 +11,12 @@ import (
 // A Policy is a validated policy file as plain values; nothing of YAML's shape
 // is left in it. Callers may keep it and must not change it.
 type Policy struct {
-	// Name is the file's path, or "embedded default".
+	// Name is the file's path, or "built-in".
 	Name string
 	// Rules is the classifier's input, in file order.
 	Rules classify.Rules
+	// RuleLines holds the line of each of Rules.List in the file.
+	RuleLines []int
 	// Marks holds what a class's sockets are marked with, by leaf class name.
 	// Every leaf class has an entry.
 	Marks map[string]Mark

@@ -12,7 +12,7 @@ import (
 
 // Scalars that are amounts: rates, sizes, times, numbers.
 
-const ratePattern = `[0-9]+(\.[0-9]+)?([kmgt]i?)?(bit(/s)?|byte/s|[bB]/s)`
+const ratePattern = `[0-9]+(\.[0-9]+)?([kmgt]i?)?(bit(/s)?|byte/s|b/s)`
 
 // A rate is more than 0 bits per second.
 type rate struct{ shaper.Rate }
@@ -22,13 +22,18 @@ func (*rate) format() format {
 }
 
 func (r *rate) parse(text string) (err error) {
-	if strings.Trim(text, "0123456789.") == "" && text != "" && strings.Trim(text, "0.") != "" {
-		return faultf(fmt.Sprintf("write %smbit, or %[1]sbit if that is meant", text), "it has no unit")
+	r.Rate, err = shaper.ParseRate(text)
+	switch bare := strings.Trim(text, "0123456789") == ""; {
+	case err != nil:
+		return err
+	case r.Rate == 0:
+		return textErrorf("write what it may send", "nothing could ever be sent")
+	case bare && r.Rate < 10*shaper.Kbit:
+		return textErrorf(fmt.Sprintf("write %smbit, or %s if bits are meant", text, r.Rate), "it has no unit")
+	case bare:
+		return textErrorf(fmt.Sprintf("write %s if bits are meant", r.Rate), "it has no unit")
 	}
-	if r.Rate, err = shaper.ParseRate(text); err == nil && r.Rate == 0 {
-		return faultf("write what it may send", "nothing could ever be sent")
-	}
-	return err
+	return nil
 }
 
 // A share is a rate, or a part of the link's rate.
@@ -42,7 +47,7 @@ type share struct {
 const whole = 1_000_000
 
 func (*share) format() format {
-	return format{what: "a rate or a percentage", example: "20mbit or 40%",
+	return format{what: "a rate or a percentage", example: "20mbit",
 		pattern: ignoreCase("(" + ratePattern + `|[0-9]+(\.[0-9]{1,4})?%)`)}
 }
 
@@ -57,16 +62,16 @@ func (s *share) parse(text string) error {
 	}
 	integer, fraction, _ := strings.Cut(number, ".")
 	if len(fraction) > 4 {
-		return faultf("write at most four decimals", "it has too many decimals")
+		return textErrorf("write at most four decimals", "it has too many decimals")
 	}
 	n, err := strconv.ParseUint(integer+fraction+"0000"[len(fraction):], 10, 63)
 	switch {
 	case err != nil || integer == "" || strings.HasSuffix(number, "."):
-		return faultf("write a percentage such as 40% or 12.5%", "it is no percentage")
+		return textErrorf("write a percentage such as 40% or 12.5%", "it is no percentage")
 	case n == 0:
-		return faultf("write what it may send", "nothing could ever be sent")
+		return textErrorf("write what it may send", "nothing could ever be sent")
 	case n > whole:
-		return faultf("write at most 100%", "it is more than the whole link")
+		return textErrorf("write at most 100%", "it is more than the whole link")
 	}
 	s.percent = int64(n)
 	return nil
@@ -91,12 +96,13 @@ func (*size) format() format {
 }
 
 func (s *size) parse(text string) (err error) {
-	if strings.Trim(text, "0123456789") == "" && text != "" {
-		return faultf(fmt.Sprintf("write %sb for bytes, or %[1]skb", text), "it has no unit")
+	if s.Size, err = shaper.ParseSize(text); err == nil && strings.Trim(text, "0123456789") == "" {
+		return textErrorf(fmt.Sprintf("write %s if bytes are meant", s.Size), "it has no unit")
 	}
-	s.Size, err = shaper.ParseSize(text)
 	return err
 }
+
+const maxTimeout = 365 * 24 * time.Hour
 
 // A timeout is a positive time.
 type timeout struct{ time.Duration }
@@ -106,19 +112,22 @@ func (*timeout) format() format {
 }
 
 func (t *timeout) parse(text string) (err error) {
-	if _, isNumber := strconv.ParseFloat(text, 64); isNumber == nil {
-		return faultf(fmt.Sprintf("write %ss for seconds, or %[1]sm for minutes", text), "it has no unit")
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n > 0 {
+		return textErrorf(fmt.Sprintf("write %ss for seconds, or %[1]sm for minutes", text), "it has no unit")
 	}
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseUint(days, 10, 16); err == nil && n > 0 {
-			return faultf(fmt.Sprintf("write %dh", 24*n), "days are not known")
+			return textErrorf(fmt.Sprintf("write %dh", 24*n), "days are not known")
 		}
 	}
 	if t.Duration, err = time.ParseDuration(text); err != nil {
-		return faultf("write a number and ms, s, m or h, such as 30s or 1h30m", "it is no time")
+		return textErrorf("write a number and ms, s, m or h, such as 30s or 1h30m", "it is no time")
 	}
-	if t.Duration <= 0 {
-		return faultf("write a time such as 30s", "it is not more than nothing")
+	switch {
+	case t.Duration <= 0:
+		return textErrorf("write a time such as 30s", "it is no time to wait")
+	case t.Duration > maxTimeout:
+		return textErrorf("write at most 8760h", "it is more than a year")
 	}
 	return nil
 }
@@ -136,11 +145,11 @@ func (c *count) parse(text string) error {
 	n, err := strconv.ParseUint(text, 10, 63)
 	switch {
 	case err != nil:
-		return faultf("write digits only, such as 100", "it is no whole number")
+		return textErrorf("write digits only, such as 100", "it is no whole number")
 	case n == 0:
-		return faultf("remove the key for no limit", "nobody could ever connect")
+		return textErrorf("remove the key for no limit", "nobody could ever connect")
 	case n > maxCount:
-		return faultf("remove the key for no limit", "it is more than %d", maxCount)
+		return textErrorf("remove the key for no limit", "it is more than %d", maxCount)
 	}
 	*c = count(n)
 	return nil
@@ -155,7 +164,7 @@ func (*priority) format() format {
 func (p *priority) parse(text string) error {
 	n, err := strconv.ParseUint(text, 10, 8)
 	if err != nil || n > 7 {
-		return faultf("write 0 (first) to 7 (last)", "it is not from 0 to 7")
+		return textErrorf("write 0 (first) to 7 (last)", "it is not from 0 to 7")
 	}
 	*p = priority(n)
 	return nil
@@ -182,18 +191,18 @@ func (o *overhead) parse(text string) error {
 	case err != nil:
 		return unknown(text, "kind of link", o.format().enum)
 	case n < 1 || n > 256:
-		return faultf("write 1 to 256, or remove the key", "it is not from 1 to 256 bytes")
+		return textErrorf("write 1 to 256, or remove the key", "it is not from 1 to 256 bytes")
 	}
 	*o = overhead(n)
 	return nil
 }
 
-// unknown is the fault of a word that is none of those allowed.
+// unknown is the error of a word that is none of those allowed.
 func unknown(text, kind string, words []string) error {
-	if near := nearest(text, words); near != "" {
-		return faultf("did you mean "+near+"?", "unknown %s", kind)
+	if near := nearest(text, words); len(near) > 0 {
+		return textErrorf("did you mean "+orList(near)+"?", "unknown %s", kind)
 	}
-	return faultf("write "+orList(words), "unknown %s", kind)
+	return textErrorf("write "+orList(words), "unknown %s", kind)
 }
 
 // orList lists words as in "a, b or c".

@@ -31,7 +31,7 @@ type classSpec struct {
 	// Who borrows first: 0 first, 7 last. Not given: 3.
 	Priority value[priority] `key:"priority"`
 	// Takes what nothing else matches. Exactly one class without classes is the default.
-	Default value[flag] `key:"default"`
+	Default value[boolean] `key:"default"`
 	// DSCP that the relay writes on both sides of the class's sessions. Not given: left alone.
 	Mark value[dscp] `key:"mark"`
 	// Netfilter mark of the class's sockets in the relay; needs CAP_NET_ADMIN. Not given: none.
@@ -80,7 +80,7 @@ type relaySpec struct {
 	// Where sessions go: the next one when one does not answer. Only of kind forward.
 	Upstream some[hostPort] `key:"upstream"`
 	// Names and passwords of those who may use it. Not given: everyone may. Only of kind socks5.
-	Users dict[user, password] `key:"users"`
+	Users logins `key:"users"`
 	// Rate of all sessions together, client to upstream. Not given: unlimited.
 	Upload value[rate] `key:"upload"`
 	// Rate of all sessions together, upstream to client. Not given: unlimited.

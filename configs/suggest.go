@@ -14,18 +14,26 @@ var synonyms = map[string]string{
 	"ports": "port", "source": "src", "destination": "dst", "tos": "dscp", "parent": "classes", "children": "classes",
 }
 
-// suggest returns the key that was meant, "" if there is no telling, and the cure.
-func suggest(key string, keys []string) (meant, cure string) {
-	if meant = synonyms[strings.ToLower(key)]; !slices.Contains(keys, meant) {
+// suggest returns the keys that may have been meant, and the cure.
+func suggest(key string, keys []string) (meant []string, cure string) {
+	if word := synonyms[strings.ToLower(key)]; slices.Contains(keys, word) {
+		meant = []string{word}
+	} else {
 		meant = nearest(key, keys)
 	}
-	switch {
-	case meant != "":
-		return meant, "did you mean " + meant + "?"
-	case len(whereIs[key]) > 0:
-		return "", "it belongs into " + strings.Join(whereIs[key], " or ")
+	if len(meant) > 0 {
+		return meant, "did you mean " + orList(meant) + "?"
 	}
-	return "", "known are " + strings.Join(keys, ", ")
+	owners := whereIs[key]
+	for _, owner := range owners {
+		if slices.Contains(keys, owner) {
+			return []string{owner}, "it belongs into " + owner
+		}
+	}
+	if len(owners) > 0 {
+		return nil, "it belongs into " + orList(owners)
+	}
+	return nil, "known are " + strings.Join(keys, ", ")
 }
 
 // whereIs names the objects that have a key.
@@ -45,17 +53,24 @@ var whereIs = func() map[string][]string {
 	return where
 }()
 
-// nearest returns the word that text most likely is a misspelling of, "" if none is near.
-func nearest(text string, words []string) (best string) {
+// nearest returns the words that text most likely is a misspelling of: up to
+// three that are equally near, or none.
+func nearest(text string, words []string) (best []string) {
 	text = strings.ToLower(text)
-	least := min(2, (len(text)+1)/3) + 1
+	least := min(2, (len(text)+1)/3)
 	for _, w := range words {
-		if len(text) > 2*len(w)+2 {
+		if len(text) > len(w)+least {
 			continue
 		}
-		if d := distance(text, w); d < least {
-			best, least = w, d
+		switch d := distance(text, w); {
+		case d < least || d == least && best == nil:
+			best, least = []string{w}, d
+		case d == least:
+			best = append(best, w)
 		}
+	}
+	if len(best) > 3 {
+		return nil
 	}
 	return best
 }

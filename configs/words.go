@@ -20,11 +20,11 @@ func (*name) format() format {
 func (n *name) parse(text string) error {
 	switch {
 	case text == "" || len(text) > maxName:
-		return faultf("write 1 to 63 letters, digits, - _ or .", "its length is %d", len(text))
+		return textErrorf("write 1 to 63 letters, digits, - _ or .", "its length is %d", len(text))
 	case !consistsOf(text, "-_."):
-		return faultf("use letters a to z, digits, - _ and . only", "a character that a name may not have")
+		return textErrorf("use letters a to z, digits, - _ and . only", "a character that a name may not have")
 	case strings.ContainsRune("-_.", rune(text[0])):
-		return faultf("begin with a letter or digit", "it begins with %q", text[:1])
+		return textErrorf("begin with a letter or digit", "it begins with %q", text[:1])
 	}
 	*n = name(text)
 	return nil
@@ -51,23 +51,23 @@ func (*interfaceName) format() format {
 func (n *interfaceName) parse(text string) error {
 	switch {
 	case text == "" || len(text) > 15:
-		return faultf("write 1 to 15 characters", "its length is %d", len(text))
+		return textErrorf("write 1 to 15 characters", "its length is %d", len(text))
 	case strings.ContainsAny(text, "/: \t\n") || text == "." || text == "..":
-		return faultf("write it as \"ip link\" shows it, without what follows @", "no interface can have this name")
+		return textErrorf("write it as \"ip link\" shows it, without what follows @", "no interface can have this name")
 	}
 	*n = interfaceName(text)
 	return nil
 }
 
-type flag bool
+type boolean bool
 
-func (*flag) format() format {
+func (*boolean) format() format {
 	return format{what: "true or false", example: "true", enum: []string{"true", "false"}}
 }
 
-func (f *flag) parse(text string) error {
+func (f *boolean) parse(text string) error {
 	if text != "true" && text != "false" {
-		return faultf("write true or false", "it is neither true nor false")
+		return textErrorf("write true or false", "it is neither true nor false")
 	}
 	*f = text == "true"
 	return nil
@@ -129,7 +129,7 @@ func (p *password) parse(text string) error {
 
 func loginLength(text string) error {
 	if len(text) < 1 || len(text) > 255 {
-		return faultf("write 1 to 255 bytes: SOCKS5 has no room for others", "its length is %d bytes", len(text))
+		return textErrorf("write 1 to 255 bytes: SOCKS5 has no room for others", "its length is %d bytes", len(text))
 	}
 	return nil
 }

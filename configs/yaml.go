@@ -17,11 +17,13 @@ import (
 const (
 	maxBytes = 1 << 20 // of a file; 10,000 rules take half of it
 	maxDepth = 64      // of nested lists and mappings
+	maxKeys  = 5000    // of a mapping
 )
 
 // A node is a value of the file.
 type node struct {
 	place
+	key    place // of its key in a mapping
 	kind   kind
 	text   string  // of a scalar
 	items  []*node // of a list
@@ -47,7 +49,7 @@ func (r *report) readYAML(data []byte) *node {
 		return nil
 	}
 	tokens := lexer.Tokenize(text)
-	if !r.shallow(tokens) {
+	if !r.bounded(tokens) {
 		return nil
 	}
 	file, err := parseTokens(tokens)
@@ -60,7 +62,7 @@ func (r *report) readYAML(data []byte) *node {
 		switch body := doc.Body.(type) {
 		case nil:
 		case *ast.DirectiveNode:
-			r.wrong(placeOf(body.GetToken()), "remove the line", "YAML directives are not supported")
+			r.wrong(placeOf(body.GetToken()), "remove the line", "directives of YAML are not supported")
 			return nil
 		default:
 			if root != nil {
@@ -107,24 +109,39 @@ func (r *report) readText(data []byte) (text string, ok bool) {
 	return text, true
 }
 
-// shallow refuses nesting that would exhaust the stack of whoever follows it.
-func (r *report) shallow(tokens token.Tokens) bool {
-	var columns []int // where the open blocks begin
+// bounded refuses nesting that would exhaust the stack of whoever follows it,
+// and mappings that the YAML library would take minutes for.
+func (r *report) bounded(tokens token.Tokens) bool {
+	type block struct{ column, keys int }
+	var open []block // each further to the right than the one before
 	flow := 0
 	for _, tk := range tokens {
 		switch tk.Type {
+		case token.CommentType:
+			continue
 		case token.MappingStartType, token.SequenceStartType:
 			flow++
 		case token.MappingEndType, token.SequenceEndType:
 			flow--
 		}
 		if flow <= 0 {
-			for len(columns) > 0 && columns[len(columns)-1] >= tk.Position.Column {
-				columns = columns[:len(columns)-1]
+			b := block{column: tk.Position.Column}
+			for len(open) > 0 && open[len(open)-1].column >= b.column {
+				if last := open[len(open)-1]; last.column == b.column {
+					b.keys = last.keys
+				}
+				open = open[:len(open)-1]
 			}
-			columns = append(columns, tk.Position.Column)
+			if tk.Next != nil && tk.Next.Type == token.MappingValueType {
+				b.keys++
+			}
+			if b.keys > maxKeys {
+				r.wrong(placeOf(tk), "is it a policy?", "a mapping with more than %d keys", maxKeys)
+				return false
+			}
+			open = append(open, b)
 		}
-		if len(columns)+max(flow, 0) > maxDepth {
+		if len(open)+max(flow, 0) > maxDepth {
 			r.wrong(placeOf(tk), "is it a policy?", "nested more than %d deep", maxDepth)
 			return false
 		}
@@ -167,7 +184,7 @@ func (r *report) convert(n ast.Node) *node {
 		}
 	}
 	bad := &node{place: placeOf(n.GetToken()), kind: badNode}
-	r.wrong(bad.place, "write the value out", "YAML's anchors, aliases, merge keys and tags are not supported")
+	r.wrong(bad.place, "write the value out", "anchors, aliases, merge keys and tags of YAML are not supported")
 	return bad
 }
 
@@ -178,7 +195,10 @@ func (r *report) mapping(n ast.Node, values []*ast.MappingValueNode) *node {
 		if explicit, ok := key.(*ast.MappingKeyNode); ok {
 			key = explicit.Value
 		}
-		f := field{r.convert(key), r.convert(v.Value)}
+		f := field{key: r.convert(key), value: &node{kind: badNode}}
+		if f.key.kind != badNode {
+			f.value = r.convert(v.Value)
+		}
 		if f.key.kind == mappingNode || f.key.kind == listNode || f.key.kind == emptyNode {
 			r.wrong(f.key.place, "write a word", "a key is one word, not %s", f.key.kind)
 			f.key.kind = badNode
@@ -186,6 +206,7 @@ func (r *report) mapping(n ast.Node, values []*ast.MappingValueNode) *node {
 		if i == 0 && n.GetToken().Type != token.MappingStartType {
 			m.place = f.key.place
 		}
+		f.value.key = f.key.place
 		m.fields = append(m.fields, f)
 	}
 	return m
@@ -198,6 +219,7 @@ func placeOf(tk *token.Token) place {
 
 // syntaxCures are for what people trip over most, by a part of the library's message.
 var syntaxCures = []struct{ part, message, cure string }{
+	{"found character '\t'", "a tab in the indentation", "indent with spaces"},
 	{"tab character", "a tab in the indentation", "indent with spaces"},
 	{"end token '}'", "this { is never closed", "add the } that belongs to it"},
 	{"end token ']'", "this [ is never closed", "add the ] that belongs to it"},
@@ -207,6 +229,7 @@ var syntaxCures = []struct{ part, message, cure string }{
 	{"mapping value is not allowed", "a second colon in one entry", `put a value that contains ": " in quotes`},
 	{"non-map value", "this is no \"key: value\"", "check the indentation and the colon"},
 	{"value is not allowed", "this does not belong here", "check the indentation; a value that begins with [ { * & ! or % is written in quotes"},
+	{"invalid key", "a key is one word", `write "key: value"`},
 	{"quoted", "this text is never closed", "add the quote at its end"},
 }
 
@@ -217,6 +240,10 @@ func (r *report) wrongSyntax(err error) {
 	if errors.As(err, &syntax) && syntax.Token != nil {
 		at, message = placeOf(syntax.Token), syntax.Message
 	}
+	if r.amongUsers(at.line) { // what makes it bad YAML may be a password
+		r.blotText(place{at.line, at.column, maxBytes})
+		at.width = 1
+	}
 	for _, c := range syntaxCures {
 		if strings.Contains(message, c.part) {
 			r.wrong(at, c.cure, "%s", c.message)
@@ -225,4 +252,22 @@ func (r *report) wrongSyntax(err error) {
 	}
 	message, _, _ = strings.Cut(message, "\n")
 	r.wrong(at, "check the indentation, colons and quotes", "not valid YAML: %s", message)
+}
+
+// amongUsers reports whether a line has users, or is indented below them.
+func (r *report) amongUsers(line int) bool {
+	if line > len(r.lines) {
+		return false
+	}
+	indent := func(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
+	own := indent(r.lines[line-1])
+	for i := line - 1; i >= 0; i-- {
+		if text := r.lines[i]; i == line-1 || indent(text) < own && strings.TrimSpace(text) != "" {
+			if strings.Contains(text, "users") {
+				return true
+			}
+			own = min(own, indent(text))
+		}
+	}
+	return false
 }

@@ -199,7 +199,6 @@ func TestNoDescriptorOutlivesItsSession(t *testing.T) {
 	until(t, r, "all ended", func(st Stats) bool { return st.Sessions == 0 })
 }
 
-// bulk traffic borrows pipes; when it is over they are back in the pool.
 func TestPipesAreHeldOnlyWhileBytesMove(t *testing.T) {
 	payload := random(8, 8<<20)
 	r := start(t, forwardTo(serve(t, echo)))
@@ -214,6 +213,18 @@ func TestPipesAreHeldOnlyWhileBytesMove(t *testing.T) {
 			t.Errorf("%d pipes made, %d back in the pool", p.made, len(p.free))
 		}
 	})
+}
+
+func TestBulkIsCopiedWhenThereAreNoPipes(t *testing.T) {
+	payload := random(11, 8<<20)
+	r := start(t, forwardTo(serve(t, echo)))
+	r.do(func() { r.loop.pipes.made = maxPipes })
+	c := dialTo(t, r)
+	go func() { _, _ = c.Write(payload); _ = c.CloseWrite() }()
+	if got := readFull(t, c, len(payload)); string(got) != string(payload) {
+		t.Fatal("bytes changed on the way")
+	}
+	wantEOF(t, c)
 }
 
 func TestBytesAreCountedAsTheyMove(t *testing.T) {

@@ -30,6 +30,9 @@ type quantity struct {
 	format func(int64) string
 }
 
+// maxText bounds the work on a hostile text. It has room for all digits of the least tibit fraction.
+const maxText = 100
+
 // parse reads a plain decimal number with a unit right behind it. The result is exact or an error.
 func (q *quantity) parse(text string) (int64, error) {
 	refuse := func(reason, hint string) (int64, error) {
@@ -43,6 +46,8 @@ func (q *quantity) parse(text string) (int64, error) {
 		return refuse("it contains a space", "write the unit right behind the number, as in "+q.example)
 	case text[0] == '-':
 		return refuse("it is negative", example)
+	case len(text) > maxText:
+		return refuse("it is too long", example)
 	}
 	end := strings.IndexFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if end < 0 {

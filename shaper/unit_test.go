@@ -3,6 +3,7 @@ package shaper
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -97,6 +98,9 @@ func TestWhatIsNoRateIsRefusedWithTheCure(t *testing.T) {
 		_, err := ParseRate(text)
 		checkUnitError(t, err, "rate", text, want)
 	}
+	long := strings.Repeat("1", 1<<20)
+	_, err := ParseRate(long)
+	checkUnitError(t, err, "rate", long, `rate "`+long+`": it is too long; `+example)
 }
 
 func TestWhatIsNoSizeIsRefusedWithTheCure(t *testing.T) {

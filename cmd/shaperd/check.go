@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -21,11 +23,13 @@ It exits with 1 if a file has an error.`
 
 // A checkResult is what was found in one file.
 type checkResult struct {
-	File     string      `json:"file"`
-	Valid    bool        `json:"valid"`
-	Errors   []string    `json:"errors,omitempty"`
-	Warnings []string    `json:"warnings,omitempty"`
-	Policy   *policyView `json:"policy,omitempty"` // of a valid file
+	File     string           `json:"file"`
+	Valid    bool             `json:"valid"`
+	Errors   []*configs.Error `json:"errors,omitempty"`
+	Warnings []string         `json:"warnings,omitempty"`
+	Policy   *policyView      `json:"policy,omitempty"` // of a valid file
+
+	err error
 }
 
 func newCheckCmd() *cobra.Command {
@@ -45,22 +49,12 @@ func newCheckCmd() *cobra.Command {
 				if err := printJSON(cmd.OutOrStdout(), results); err != nil {
 					return err
 				}
-			}
-			bad := false
-			for i, r := range results {
-				bad = bad || !r.Valid
-				if asJSON {
-					continue
-				}
-				r.printProblems(cmd.ErrOrStderr())
-				if r.Valid && !quiet {
-					if i > 0 {
-						fmt.Fprintln(cmd.OutOrStdout())
-					}
-					r.print(cmd.OutOrStdout())
+			} else {
+				for i, r := range results {
+					r.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), quiet, i == 0)
 				}
 			}
-			if bad {
+			if slices.ContainsFunc(results, func(r checkResult) bool { return !r.Valid }) {
 				return errReported
 			}
 			return nil
@@ -75,40 +69,43 @@ func checkFile(name string) checkResult {
 	r := checkResult{File: name}
 	p, err := configs.Load(name)
 	if err == nil {
-		var v policyView
-		if v, err = viewPolicy(p, nil); err == nil {
-			r.Valid, r.Policy = true, &v
-			r.Warnings = texts(daemon.CheckServable(p)) // in order, but not for this version
-			return r
-		}
+		r.Policy, err = viewPolicy(p, nil)
 	}
-	r.Errors = texts(err)
+	if err == nil {
+		r.Valid = true
+		for _, w := range daemon.Reasons(daemon.CheckServable(p)) { // in order, but not for this version
+			r.Warnings = append(r.Warnings, w.Error())
+		}
+		return r
+	}
+	r.err = err
+	for _, e := range daemon.Reasons(err) {
+		at, ok := errors.AsType[*configs.Error](e)
+		if !ok {
+			at = &configs.Error{File: name, Message: e.Error()} // of the file as a whole
+		}
+		r.Errors = append(r.Errors, at)
+	}
 	return r
 }
 
-// texts splits an error into the messages of those that it joins.
-func texts(err error) (all []string) {
-	for _, e := range daemon.Reasons(err) {
-		all = append(all, e.Error())
+func (r checkResult) print(stdout, stderr io.Writer, quiet, first bool) {
+	if r.err != nil {
+		fmt.Fprintln(stderr, r.err)
 	}
-	return all
-}
-
-func (r checkResult) printProblems(w io.Writer) {
-	s := styleOf(w)
-	for _, e := range r.Errors {
-		fmt.Fprintf(w, "%s %s\n", s.red("error:"), e)
+	for _, w := range r.Warnings {
+		fmt.Fprintf(stderr, "%s %s\n", styleOf(stderr).yellow("warning:"), w)
 	}
-	for _, e := range r.Warnings {
-		fmt.Fprintf(w, "%s %s\n", s.yellow("warning:"), e)
+	if quiet || !r.Valid {
+		return
 	}
-}
-
-func (r checkResult) print(w io.Writer) {
-	s := styleOf(w)
-	fmt.Fprintf(w, "%s: %s\n\n", r.File, s.green("in order"))
-	r.Policy.print(w, s)
+	s := styleOf(stdout)
+	if !first {
+		fmt.Fprintln(stdout)
+	}
+	fmt.Fprintf(stdout, "%s: %s\n\n", r.File, s.green("in order"))
+	r.Policy.print(stdout, s)
 	if r.Policy.Metrics != "" {
-		fmt.Fprintf(w, "\n%s on %s\n", s.bold("metrics"), r.Policy.Metrics)
+		fmt.Fprintf(stdout, "\n%s on %s\n", s.bold("metrics"), r.Policy.Metrics)
 	}
 }

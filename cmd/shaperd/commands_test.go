@@ -48,6 +48,7 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"explain good.yaml --proto tpc", "--proto"},
 		{"explain good.yaml --dscp 64", "--dscp"},
 		{"explain good.yaml --fwmark -1", "--fwmark"},
+		{"explain good.yaml --pcap x --src 192.0.2.1", "--pcap brings its own flows"},
 		{"man", "accepts 1 arg(s)"},
 	} {
 		got := output(t, 2, strings.Fields(tt.args)...)

@@ -31,7 +31,7 @@ func newRunCmd() *cobra.Command {
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:     "run",
-		Short:   "Serve",
+		Short:   "Serve the relays of a policy",
 		Long:    runHelp,
 		Example: "  shaperd run\n  shaperd run --config shaperd.yaml\n  kill -HUP $(pidof shaperd)    # after an edit",
 		Args:    cobra.NoArgs,
@@ -46,10 +46,16 @@ func newRunCmd() *cobra.Command {
 				Log:     daemon.NewLogger(cmd.ErrOrStderr(), level),
 				Version: b.Version, Revision: b.Revision,
 			}
-			if os.Getenv("JOURNAL_STREAM") == "" { // else the log says enough
+			if os.Getenv("JOURNAL_STREAM") == "" {
 				o.OnReady = func(s daemon.Serving) { welcome(cmd.OutOrStdout(), s) }
+				return daemon.Run(cmd.Context(), o)
 			}
-			return daemon.Run(cmd.Context(), o)
+			err := daemon.Run(cmd.Context(), o)
+			for _, e := range daemon.Reasons(err) { // with its priority, for the journal
+				o.Log.Error("ended", "error", e)
+				err = errReported
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVarP(&file, "config", "c", "", "policy `FILE`")

@@ -311,7 +311,7 @@ func TestReloadThatCannotBindChangesNothing(t *testing.T) {
   - name: third
     kind: forward
     listen: [%[1]q]
-    upstream: [%[1]q]
+    upstream: ["127.0.0.1:1"]
     upload: 1mbit
     download: 1mbit
 metrics:`, taken), 1)
@@ -377,7 +377,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 
 func TestStartFailsOnAnAddressInUse(t *testing.T) {
 	taken := echo(t)
-	text := relay("web", taken, "100mbit")
+	text := relay("web", "127.0.0.1:1", "100mbit")
 	for _, tt := range []struct{ policy, want string }{
 		{strings.Replace(text, `["127.0.0.1:0"]`, `["`+taken+`"]`, 1), `relay "web": listen on ` + taken + `: address already in use`},
 		{strings.Replace(text, `{listen: "127.0.0.1:0"}`, `{listen: "`+taken+`"}`, 1), `metrics: listen tcp4 ` + taken + `: bind: address already in use`},
@@ -409,7 +409,7 @@ func TestInterfacesAreRefused(t *testing.T) {
 	text := strings.Replace(relay("web", "127.0.0.1:1", "1mbit"), "\nmetrics:", "\ninterfaces:\n  - {name: eth0, egress: 10mbit}\nmetrics:", 1)
 	policy := file(t, "shaperd.yaml", text)
 	p := start(t, nil, "run", "--config", policy)
-	want := policy + `:13: interface "eth0": this version has no kernel datapath`
+	want := policy + `:12: interface "eth0": this version has no kernel datapath`
 	if code, stderr := p.exit(); code != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, stderr %q, want 1 and %q", code, stderr, want)
 	}
@@ -442,7 +442,7 @@ func TestServiceManagerIsToldEachState(t *testing.T) {
 	p := start(t, func(cmd *exec.Cmd) {
 		cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket, "WATCHDOG_USEC=300000")
 	}, "run", "--config", policy)
-	if got := await("READY=1"); !strings.Contains(got, "\nSTATUS=policy "+policy+", 1 relays") {
+	if got := await("READY=1"); !strings.Contains(got, "\nSTATUS=policy "+policy+", relays: web") {
 		t.Errorf("told %q", got)
 	}
 	await("WATCHDOG=1")

@@ -49,8 +49,8 @@ type classView struct {
 
 // viewPolicy makes the view of p. Relays listen where listen says, by relay;
 // where the policy says if it is nil.
-func viewPolicy(p *configs.Policy, listen [][]netip.AddrPort) (policyView, error) {
-	v := policyView{Relays: []relayView{}}
+func viewPolicy(p *configs.Policy, listen [][]netip.AddrPort) (*policyView, error) {
+	v := &policyView{Relays: []relayView{}}
 	if p.Metrics.IsValid() {
 		v.Metrics = p.Metrics.String()
 	}
@@ -66,7 +66,7 @@ func viewPolicy(p *configs.Policy, listen [][]netip.AddrPort) (policyView, error
 		for _, link := range []shaper.Link{r.Upload, r.Download} {
 			lv, err := viewLink(link)
 			if err != nil {
-				return v, err
+				return nil, err
 			}
 			rv.Links = append(rv.Links, lv)
 		}
@@ -101,7 +101,7 @@ func viewLink(l shaper.Link) (linkView, error) {
 }
 
 // print writes the view for people.
-func (v policyView) print(w io.Writer, s style) {
+func (v *policyView) print(w io.Writer, s style) {
 	for i, r := range v.Relays {
 		if i > 0 {
 			fmt.Fprintln(w)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -204,7 +205,11 @@ func (d *daemon) alive() {
 
 // status is what systemctl status shows.
 func (d *daemon) status() string {
-	return fmt.Sprintf("policy %s, %d relays", d.policy.Name, len(d.relays))
+	names := make([]string, len(d.relays))
+	for i, r := range d.relays {
+		names[i] = r.config.Name
+	}
+	return fmt.Sprintf("policy %s, relays: %s", d.policy.Name, strings.Join(names, ", "))
 }
 
 // notify logs that systemd could not be told something.

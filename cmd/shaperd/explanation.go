@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"strconv"
+
+	"shaperd/classify"
+	"shaperd/configs"
+	"shaperd/shaper"
+)
+
+// An explanation says which class takes a flow, and why. Its JSON is for
+// programs: rates are numbers of bits per second, 0 is no limit.
+type explanation struct {
+	Flow   flowView    `json:"flow"`
+	Class  string      `json:"class"`
+	Rule   int         `json:"rule"` // that took it, from 1 in the file's order; 0 if none did
+	Match  string      `json:"match,omitempty"`
+	Before []missView  `json:"before"` // the rules that were asked first
+	Links  []shareView `json:"links"`
+	Mark   markView    `json:"mark"`
+
+	flow classify.Flow
+}
+
+type flowView struct {
+	Proto  string `json:"proto"`
+	Src    string `json:"src,omitempty"`
+	Dst    string `json:"dst,omitempty"`
+	DSCP   string `json:"dscp"`
+	Fwmark uint32 `json:"fwmark"`
+}
+
+// A missView is a rule that did not match.
+type missView struct {
+	Rule  int    `json:"rule"`
+	Class string `json:"class"`
+	Match string `json:"match"`
+	Has   string `json:"has"` // what the flow has instead
+}
+
+// A shareView is what the class has of one link.
+type shareView struct {
+	Link string `json:"link"`
+	Rate int64  `json:"rate"`
+	Ceil int64  `json:"ceil"` // the least on the way to the link
+}
+
+// A markView is what the relay sets on the class's sockets.
+type markView struct {
+	DSCP     string `json:"dscp,omitempty"`
+	Fwmark   uint32 `json:"fwmark,omitempty"`
+	Priority uint8  `json:"priority"`
+}
+
+func explain(p *configs.Policy, f classify.Flow) (*explanation, error) {
+	classifier, err := classify.Compile(p.Rules)
+	if err != nil {
+		return nil, err
+	}
+	class, rule := classifier.Classify(&f)
+	e := &explanation{
+		Flow: viewFlow(f), Class: class, Rule: rule + 1, Before: []missView{}, Links: []shareView{}, flow: f,
+	}
+	asked := p.Rules.List
+	if rule >= 0 {
+		asked = asked[:rule]
+		e.Match = p.Rules.List[rule].Match.String()
+	}
+	for i, r := range asked {
+		e.Before = append(e.Before, missView{i + 1, r.Class, r.Match.String(), r.Match.Mismatch(&f)})
+	}
+	for _, l := range links(p) {
+		if rate, ceil, ok := share(l.Classes, class, l.Rate); ok {
+			e.Links = append(e.Links, shareView{l.Name, int64(rate), int64(ceil)})
+		}
+	}
+	m := p.Marks[class]
+	e.Mark = markView{Fwmark: m.Fwmark, Priority: m.Priority}
+	if m.DSCP != nil {
+		e.Mark.DSCP = m.DSCP.String()
+	}
+	return e, nil
+}
+
+// links are all that the policy has.
+func links(p *configs.Policy) (all []shaper.Link) {
+	for _, r := range p.Relays {
+		all = append(all, r.Upload, r.Download)
+	}
+	for _, i := range p.Interfaces {
+		for _, l := range []shaper.Link{i.Egress, i.Ingress} {
+			if l.Rate > 0 {
+				all = append(all, l)
+			}
+		}
+	}
+	return all
+}
+
+// share finds a class and returns its rate and the least ceil on its path.
+func share(classes []shaper.Class, name string, ceil shaper.Rate) (shaper.Rate, shaper.Rate, bool) {
+	for _, c := range classes {
+		least := ceil
+		if c.Ceil > 0 && (least == 0 || c.Ceil < least) {
+			least = c.Ceil
+		}
+		if c.Name == name {
+			return c.Rate, least, true
+		}
+		if rate, ceil, ok := share(c.Children, name, least); ok {
+			return rate, ceil, true
+		}
+	}
+	return 0, 0, false
+}
+
+// print writes the explanation for people.
+func (e *explanation) print(w io.Writer) {
+	s := styleOf(w)
+	fmt.Fprintf(w, "flow   %s\n", e.flow)
+	fmt.Fprintf(w, "class  %s\n", s.bold(e.Class))
+	if e.Rule > 0 {
+		fmt.Fprintf(w, "rule   %d: %s\n", e.Rule, e.Match)
+	} else {
+		fmt.Fprintln(w, "rule   none matches: the default class takes it")
+	}
+	if len(e.Before) > 0 {
+		rows := [][]string{{"BEFORE", "CLASS", "MATCH", "THE FLOW HAS"}}
+		for _, m := range e.Before {
+			rows = append(rows, []string{strconv.Itoa(m.Rule), m.Class, m.Match, m.Has})
+		}
+		fmt.Fprintln(w)
+		table(w, s, "", rows)
+	}
+	if len(e.Links) > 0 {
+		rows := [][]string{{"LINK", "RATE", "CEIL"}}
+		for _, l := range e.Links {
+			rows = append(rows, []string{l.Link, shaper.Rate(l.Rate).String(), rateText(l.Ceil)})
+		}
+		fmt.Fprintln(w)
+		table(w, s, "", rows)
+	}
+	fmt.Fprintf(w, "\nmarks  %s\n", e.Mark)
+}
+
+func viewFlow(f classify.Flow) flowView {
+	return flowView{Proto: f.Proto.String(), Src: endText(f.Src), Dst: endText(f.Dst), DSCP: f.DSCP.String(), Fwmark: f.Fwmark}
+}
+
+func (m markView) String() string {
+	text := fmt.Sprintf("priority %d", m.Priority)
+	if m.DSCP != "" {
+		text += ", dscp " + m.DSCP
+	}
+	if m.Fwmark != 0 {
+		text += fmt.Sprintf(", fwmark %#x", m.Fwmark)
+	}
+	return text
+}
+
+// endText writes what is known of an end.
+func endText(a netip.AddrPort) string {
+	switch {
+	case !a.Addr().IsValid() && a.Port() == 0:
+		return ""
+	case !a.Addr().IsValid():
+		return ":" + strconv.Itoa(int(a.Port()))
+	case a.Port() == 0:
+		return a.Addr().String()
+	}
+	return a.String()
+}
