@@ -30,13 +30,13 @@ func (l *listenAddr) parse(text string) error {
 		return err
 	}
 	host, port, ok := cutPort(text)
-	switch {
-	case !ok && isPort(text):
-		host, port, ok = "", text, true
-	case !ok:
-		return textErrorf(`write an address and a port, such as "127.0.0.1:8443"`, "it is no address and port")
+	if !ok {
+		port = text
 	}
-	if !isPort(port) {
+	switch {
+	case !ok && !isPort(port):
+		return textErrorf(`write an address and a port, such as "127.0.0.1:8443"`, "it is no address and port")
+	case !isPort(port):
 		return textErrorf("write 1 to 65535, or 0 for one that the kernel chooses", "its port is not from 0 to 65535")
 	}
 	switch a, err := netip.ParseAddr(host); {
@@ -107,6 +107,9 @@ func (h *hostPort) parse(text string) error {
 		return textErrorf("write the address of a host", "it is the address of no host")
 	}
 	n, _ := strconv.ParseUint(port, 10, 16) // isPort
+	if host == "localhost" {
+		a = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
 	h.text, h.addr = text, netip.AddrPortFrom(a.Unmap(), uint16(n))
 	return nil
 }
@@ -123,15 +126,20 @@ func cutPort(text string) (host, port string, ok bool) {
 // noPort returns the error of an address that has no port, or no brackets to
 // tell the port from it; such as port would be right.
 func noPort(text, port string) error {
-	if _, err := netip.ParseAddr(strings.Trim(text, "[]")); err != nil {
+	if !isAddr(strings.Trim(text, "[]")) {
 		return nil
 	}
 	if host, last, _ := cutPort(text); text[0] != '[' && strings.Contains(host, ":") {
-		if a, err := netip.ParseAddr(host); err == nil && isPort(last) {
-			return textErrorf(fmt.Sprintf("write [%s]:%s", a, last), "an IPv6 address is in brackets")
+		if isAddr(host) && isPort(last) {
+			return textErrorf(fmt.Sprintf("write [%s]:%s", host, last), "an IPv6 address is in brackets")
 		}
 	}
 	return textErrorf("write "+net.JoinHostPort(strings.Trim(text, "[]"), port), "it has no port")
+}
+
+func isAddr(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil
 }
 
 func isPort(text string) bool {

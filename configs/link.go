@@ -139,14 +139,14 @@ func (w *linkWalk) burst(c *classSpec, out *shaper.Class) {
 		return
 	}
 	most := maxBurst
-	if ceil := max(out.Ceil, out.Rate); ceil > 0 {
-		most = max(min(shaper.Size(ceil/8), maxBurst/longBurst)*longBurst, anyBurst)
+	if second := shaper.Size(max(out.Ceil, out.Rate) / 8); second > 0 && second < maxBurst/longBurst {
+		most = max(second*longBurst, anyBurst)
 	}
 	switch {
 	case out.Burst < minBurst:
 		w.wrong(c.Burst.at.place, fmt.Sprintf("write at least %s, or remove the key", minBurst), "a burst of %s cannot hold a full packet", out.Burst)
 	case out.Burst > maxBurst:
-		w.wrong(c.Burst.at.place, fmt.Sprintf("write at most %s", min(most, maxBurst)), "a burst of %s is too large", out.Burst)
+		w.wrong(c.Burst.at.place, fmt.Sprintf("write at most %s", most), "a burst of %s is too large", out.Burst)
 	case out.Burst > most:
 		w.wrong(c.Burst.at.place, fmt.Sprintf("write at most %dkb", most/shaper.KiB), "a burst of %s is more than %d seconds at %s",
 			out.Burst, longBurst, max(out.Ceil, out.Rate))

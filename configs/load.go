@@ -39,8 +39,8 @@ func Load(path string) (*Policy, error) {
 func Default() (*Policy, error) { return Parse("built-in", DefaultText) }
 
 // Parse reads a policy from the text of a file; name is what errors call it.
-// Either everything is right, or there is no policy and the error is Errors,
-// with all mistakes.
+// Either everything is right, or there is no policy and the error is Errors:
+// all mistakes, or the first 200; only the first of a text that is no YAML.
 func Parse(name string, text []byte) (*Policy, error) {
 	r := newReport(name)
 	p := &Policy{Name: name}

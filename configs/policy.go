@@ -91,5 +91,5 @@ type Interface struct {
 	Line     int    // in the policy file
 	Egress   shaper.Link
 	Ingress  shaper.Link
-	Overhead int // bytes of link-layer cost per packet
+	Overhead int // bytes that the link adds to each IP packet; 0 leaves it to what the kernel counts
 }

@@ -39,12 +39,14 @@ func each[T, U any](l *some[T], convert func(T) U) (all []U) {
 
 // portsFit reports ports that no flow can have.
 func (r *report) portsFit(s *matchSpec, rule *classify.Match) bool {
-	keys := given(map[string]*node{"port": s.Port.at, "sport": s.SPort.at, "dport": s.DPort.at})
-	if len(keys) == 0 {
-		return true
+	var keys []string
+	for i, at := range []*node{s.Port.at, s.SPort.at, s.DPort.at} {
+		if at != nil {
+			keys = append(keys, []string{"port", "sport", "dport"}[i])
+		}
 	}
 	for i, p := range rule.Proto {
-		if !p.HasPorts() {
+		if len(keys) > 0 && !p.HasPorts() {
 			at := s.Proto.all[i].at
 			r.wrong(at.place, "move it into an entry of its own, without ports", "%s has no ports, and this entry asks for %s: it can never match", at.text, strings.Join(keys, " and "))
 			return false
@@ -62,17 +64,6 @@ func meet(a, b []classify.PortRange) bool {
 	return slices.ContainsFunc(a, func(x classify.PortRange) bool {
 		return slices.ContainsFunc(b, func(y classify.PortRange) bool { return x.First <= y.Last && y.First <= x.Last })
 	})
-}
-
-// given returns the keys, in order, that the file has.
-func given(nodes map[string]*node) (keys []string) {
-	for key, at := range nodes {
-		if at != nil {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // familiesFit reports addresses that no flow can have together.

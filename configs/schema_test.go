@@ -108,8 +108,7 @@ func (w *schemaWriter) object(t reflect.Type) object {
 	}
 	properties, required := object{}, []any{}
 	w.definitions[name] = object{"type": "object", "additionalProperties": false, "minProperties": 1, "properties": properties}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		key, isRequired := tagOf(f)
 		s := reflect.New(f.Type).Interface().(schemed).schema(w)
 		if s["$ref"] != nil {

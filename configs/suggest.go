@@ -27,11 +27,11 @@ func suggest(key string, keys []string) (meant []string, cure string) {
 	owners := whereIs[key]
 	for _, owner := range owners {
 		if slices.Contains(keys, owner) {
-			return []string{owner}, "it belongs into " + owner
+			return []string{owner}, "it belongs in " + owner
 		}
 	}
 	if len(owners) > 0 {
-		return nil, "it belongs into " + orList(owners)
+		return nil, "it belongs in " + orList(owners)
 	}
 	return nil, "known are " + strings.Join(keys, ", ")
 }

@@ -82,7 +82,11 @@ func (*fwmark) format() format {
 }
 
 func (m *fwmark) parse(text string) error {
-	n, err := strconv.ParseUint(text, 0, 32)
+	digits, base := text, 10
+	if hex, ok := strings.CutPrefix(strings.ToLower(text), "0x"); ok {
+		digits, base = hex, 16
+	}
+	n, err := strconv.ParseUint(digits, base, 32)
 	if err != nil {
 		return textErrorf("write 0 to 0xffffffff", "it is no 32-bit number")
 	}

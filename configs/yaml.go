@@ -229,7 +229,7 @@ var syntaxCures = []struct{ part, message, cure string }{
 	{"mapping value is not allowed", "a second colon in one entry", `put a value that contains ": " in quotes`},
 	{"non-map value", "this is no \"key: value\"", "check the indentation and the colon"},
 	{"value is not allowed", "this does not belong here", "check the indentation; a value that begins with [ { * & ! or % is written in quotes"},
-	{"invalid key", "a key is one word", `write "key: value"`},
+	{"invalid key", "a colon without a word before it", `write "key: value"; an address that begins with a colon is written in quotes`},
 	{"quoted", "this text is never closed", "add the quote at its end"},
 }
 

@@ -89,7 +89,7 @@ func (d *direction) fill(l *loop, budget int, moved *int) {
 	buf := l.scratch[:min(budget, len(l.scratch))]
 	n, e := sysRead(d.from(), buf)
 	if e != 0 || n == 0 {
-		d.stopped(n, e)
+		d.stopped(e)
 		return
 	}
 	if n == len(l.scratch) {
@@ -120,7 +120,7 @@ func (d *direction) fillPipe(l *loop, budget int) bool {
 	n, e := sysSplice(d.from(), d.pipe.w, min(budget, pipeSize))
 	if e != 0 || n == 0 {
 		d.full = 0
-		d.stopped(n, e)
+		d.stopped(e)
 		return true
 	}
 	d.pipe.held = n
@@ -152,7 +152,7 @@ func (d *direction) flush(budget int) (n int) {
 }
 
 // stopped takes in that the source had nothing: for now, or for good.
-func (d *direction) stopped(n int, e unix.Errno) {
+func (d *direction) stopped(e unix.Errno) {
 	switch {
 	case e == unix.EAGAIN:
 		d.readable = false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -160,9 +161,7 @@ func (l *loop) stats() Stats {
 	if l.policy.Kind == SOCKS5 {
 		failures[clientsChoice] = 0
 	}
-	for name, n := range l.failures {
-		failures[name] = n
-	}
+	maps.Copy(failures, l.failures)
 	return Stats{
 		Name: l.policy.Name, Upload: l.up.Stats(l.now), Download: l.down.Stats(l.now),
 		Sessions: l.open, Accepted: l.accepted, Connected: l.connected, Held: l.held,

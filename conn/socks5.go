@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"net/netip"
+	"slices"
 )
 
 // The server's side of the SOCKS5 handshake (RFC 1928) with user name and
@@ -71,10 +72,8 @@ func socksGreeting(buf []byte, auth bool) (socksStep, stage) {
 	if auth {
 		method, next = 2, login
 	}
-	for _, m := range buf[2:used] {
-		if m == method {
-			return socksStep{used: used, reply: []byte{5, method}}, next
-		}
+	if slices.Contains(buf[2:used], method) {
+		return socksStep{used: used, reply: []byte{5, method}}, next
 	}
 	return socksStep{used: used, reply: []byte{5, 0xff}, refused: RefusedLogin}, greeting
 }
@@ -92,8 +91,8 @@ func socksLogin(buf []byte, users map[string]string) socksStep {
 		return socksStep{}
 	}
 	used := passwordAt + 1 + int(buf[passwordAt])
-	user, password := string(buf[2:passwordAt]), buf[passwordAt+1:used]
-	want, known := users[user]
+	want, known := users[string(buf[2:passwordAt])]
+	password := buf[passwordAt+1 : used]
 	if subtle.ConstantTimeCompare([]byte(want), password) == 1 && known {
 		return socksStep{used: used, reply: []byte{1, 0}}
 	}

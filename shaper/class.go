@@ -24,7 +24,6 @@ type class struct {
 	level    uint8 // 0 for a leaf, else one more than the highest child
 	priority uint8
 	mode     Mode
-	fallback bool // the default class
 	kids     []*class
 	weight   int64 // its share among its siblings, in bytes a round
 
@@ -94,11 +93,10 @@ func (ts *turns) seat(s *seat, key int8) {
 }
 
 func (ts *turns) leave(s *seat) {
-	switch {
-	case s.next == s:
+	if s.next == s {
 		ts.ring[s.key] = nil
 		ts.used &^= 1 << s.key
-	default:
+	} else {
 		s.prev.next, s.next.prev = s.next, s.prev
 		if ts.ring[s.key] == s {
 			ts.ring[s.key] = s.next

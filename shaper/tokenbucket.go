@@ -67,9 +67,7 @@ func (b *TokenBucket) Wait(ctx context.Context, n int) error {
 }
 
 // RetryAfter returns how long it takes until n tokens are there, if nobody else takes any; 0 when they are.
-func (b *TokenBucket) RetryAfter(n int) time.Duration {
-	return b.retryAfter(int64(max(n, 0)), b.now())
-}
+func (b *TokenBucket) RetryAfter(n int) time.Duration { return b.retryAfter(int64(n), b.now()) }
 
 // Tokens returns what could be taken now.
 func (b *TokenBucket) Tokens() Size { return b.tokens(b.now()) }
@@ -126,6 +124,9 @@ func (b *TokenBucket) reserve(n int64, now time.Duration, ready chan struct{}) *
 }
 
 func (b *TokenBucket) retryAfter(n int64, now time.Duration) time.Duration {
+	if n <= 0 {
+		return 0
+	}
 	if l := b.lane.Load(); l != nil {
 		if credit, rem, at, ok := l.level(now); ok && at >= now {
 			return timeToEarn(l.rate, subCapped(n, credit), rem)

@@ -338,7 +338,7 @@ func TestTokenBucketRetryAfterIsExact(t *testing.T) {
 	for n, want := range map[int]time.Duration{
 		-1: 0, 0: 0, 1000: 0, 1001: time.Millisecond, 61_000: time.Minute, math.MaxInt: math.MaxInt64,
 	} {
-		if got := b.retryAfter(int64(max(n, 0)), 0); got != want {
+		if got := b.retryAfter(int64(n), 0); got != want {
 			t.Errorf("%d bytes from a full bucket: %v, want %v", n, got, want)
 		}
 	}

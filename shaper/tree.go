@@ -31,7 +31,10 @@ type Tree struct {
 // NewTree builds the scheduler of l, with every bucket full.
 func NewTree(l Link, now time.Duration) (*Tree, error) {
 	t := &Tree{root: &class{}, byName: map[string]*class{}, sources: map[netip.Addr]*source{}}
-	return t, t.Update(l, now)
+	if err := t.Update(l, now); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // leaf returns the leaf class of that name, or the default.

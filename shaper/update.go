@@ -115,10 +115,8 @@ func (c *class) weigh() {
 		largest = max(largest, k.rate.rate)
 	}
 	for _, k := range c.kids {
-		switch {
-		case largest == 0:
-			k.weight = chunkMax
-		default:
+		k.weight = chunkMax
+		if largest > 0 {
 			k.weight = max(int64(float64(chunkMax)*float64(k.rate.rate)/float64(largest)), chunkMax/1000)
 		}
 	}

@@ -47,7 +47,7 @@ func explainCapture(w io.Writer, p *configs.Policy, file string, asJSON bool) er
 	for _, c := range capture.Flows {
 		class, _ := classifier.Classify(&c.Flow)
 		v.Flows = append(v.Flows, flowCount{viewFlow(c.Flow), class, c.Packets, c.Bytes})
-		rows = append(rows, []string{class, strconv.Itoa(c.Packets), strconv.FormatInt(c.Bytes, 10), c.Flow.String()})
+		rows = append(rows, []string{class, strconv.Itoa(c.Packets), strconv.FormatInt(c.Bytes, 10), c.String()})
 	}
 	if asJSON {
 		return printJSON(w, v)

@@ -4,22 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 )
 
-// output runs shaperd with args and returns what it prints on both streams.
+// output runs the command that args give, in testdata, and returns what it
+// prints on both streams.
 func output(t *testing.T, wantCode int, args ...string) string {
 	t.Helper()
+	t.Chdir(testdata)
 	var out bytes.Buffer
-	cmd := exec.Command(program, args...)
-	cmd.Dir = "testdata"
-	cmd.Stdout, cmd.Stderr = &out, &out
-	_ = cmd.Run() // the exit code says it all
-	if code := cmd.ProcessState.ExitCode(); code != wantCode {
+	if code := report(run(t.Context(), args, strings.NewReader(""), &out, &out), &out); code != wantCode {
 		t.Errorf("shaperd %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, wantCode, &out)
 	}
 	return out.String()

@@ -17,8 +17,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// program is the shaperd that the tests run.
-var program string
+var (
+	program  string // the shaperd that the tests run
+	testdata string // absolute
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -29,6 +31,10 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
+		if testdata, err = filepath.Abs("testdata"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		program = filepath.Join(dir, "shaperd")
 		build := exec.Command("go", append([]string{"build", "-o", program}, raceFlag()...)...)
 		if out, err := build.CombinedOutput(); err != nil {
@@ -54,6 +60,12 @@ func raceFlag() []string {
 	return nil
 }
 
+// env is the environment that shaperd is run in: without a service manager, and
+// without the second that the race detector waits at each exit.
+func env() []string {
+	return append(os.Environ(), "NOTIFY_SOCKET=", "JOURNAL_STREAM=", "WATCHDOG_USEC=", "GORACE=atexit_sleep_ms=20")
+}
+
 // patience is how long a test waits for what must happen.
 const patience = 20 * time.Second
 
@@ -71,7 +83,7 @@ type process struct {
 func start(t *testing.T, adjust func(*exec.Cmd), args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(program, args...), log: make(chan string, 1000), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET=", "JOURNAL_STREAM=", "WATCHDOG_USEC=", "GORACE=atexit_sleep_ms=20")
+	p.cmd.Env = env()
 	p.cmd.Stdout = &p.stdout
 	if adjust != nil {
 		adjust(p.cmd)
@@ -187,7 +199,7 @@ func write(t *testing.T, path, text string) {
 // golden compares got with the named file in testdata; go test -update writes it.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
+	path := filepath.Join(testdata, name)
 	if *update {
 		write(t, path, got)
 		return

@@ -145,7 +145,9 @@ func serveEcho(t *testing.T) (p *process, policy, upstream, addr, metrics string
 	upstream = echo(t)
 	policy = file(t, "shaperd.yaml", relay("web", upstream, "100mbit"))
 	p = start(t, nil, "run", "--config", policy)
-	return p, policy, upstream, p.listen("relay listens"), p.listen("metrics are served")
+	addr = p.listen("relay listens")
+	metrics = p.listen("metrics are served")
+	return p, policy, upstream, addr, metrics
 }
 
 func TestRunServesAndMeasures(t *testing.T) {

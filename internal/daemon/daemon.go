@@ -93,7 +93,7 @@ func Run(ctx context.Context, o Options) error {
 		case <-ctx.Done():
 			d.Log.Info("draining")
 		case <-d.tasks.ctx.Done():
-			d.Log.Error("draining", "error", context.Cause(d.tasks.ctx))
+			d.Log.Error("draining", "error", context.Cause(d.tasks.ctx)) // now: Run returns it after the drain
 		}
 		return d.end(ends, endRest)
 	}
@@ -120,6 +120,7 @@ func (d *daemon) start(c *change) error {
 	if d.endpoint != nil {
 		s.Metrics = d.endpoint.Addr()
 	}
+	d.Log.Info("ready", "policy", d.policy.Name)
 	d.notify(systemd.Ready(d.status()))
 	if d.OnReady != nil {
 		d.OnReady(s)

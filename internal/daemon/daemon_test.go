@@ -118,10 +118,10 @@ func TestRunningRelaysAreFoundAgain(t *testing.T) {
 
 // parseRelays reads name=port,port ...
 func parseRelays(s string) (all []configs.Relay) {
-	for _, one := range strings.Fields(s) {
+	for one := range strings.FieldsSeq(s) {
 		name, ports, _ := strings.Cut(one, "=")
 		r := configs.Relay{Name: name}
-		for _, p := range strings.Split(ports, ",") {
+		for p := range strings.SplitSeq(ports, ",") {
 			r.Listen = append(r.Listen, netip.MustParseAddrPort("127.0.0.1:"+p))
 		}
 		all = append(all, r)

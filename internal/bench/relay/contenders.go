@@ -33,7 +33,7 @@ var (
 	haproxy = contender{"HAProxy", "haproxy", func(string) string {
 		return `global
   nbthread 1
-  maxconn 20000
+  maxconn 6000
 defaults
   mode tcp
   option splice-auto
@@ -142,7 +142,7 @@ func (p *process) cpu() (total time.Duration) {
 	for _, task := range tasks {
 		var ran int64
 		if text, err := os.ReadFile(task); err == nil {
-			fmt.Sscan(string(text), &ran)
+			_, _ = fmt.Sscan(string(text), &ran)
 		}
 		total += time.Duration(ran)
 	}
@@ -155,10 +155,10 @@ func (p *process) memory() (bytes int64) {
 	if err != nil {
 		return 0
 	}
-	for _, line := range strings.Split(string(text), "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		var kb int64
 		if rest, ok := strings.CutPrefix(line, "Rss:"); ok {
-			fmt.Sscan(rest, &kb)
+			_, _ = fmt.Sscan(rest, &kb)
 			bytes = kb << 10
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -104,7 +105,7 @@ func pump(conns int, size int64) error {
 			}
 			_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))
 			_, err = io.ReadFull(c, make([]byte, 1)) // nginx closes both ways: no answer comes
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = nil
 			}
 			return err
