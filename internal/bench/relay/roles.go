@@ -3,7 +3,8 @@ package main
 import (
 	"io"
 	"net"
-	"syscall"
+
+	"shaperd/internal/measure"
 )
 
 // serve accepts on addr and runs handle for each connection.
@@ -26,34 +27,12 @@ func sink() error {
 	return serve(upstreamAddr, func(c *net.TCPConn) {
 		defer c.Close()
 		for {
-			if _, err := discard(c); err != nil {
+			if _, err := measure.Discard(c); err != nil {
 				break
 			}
 		}
 		_, _ = c.Write([]byte{1})
 	})
-}
-
-var trash = make([]byte, 4<<20)
-
-// discard takes what has arrived out of the kernel's buffer without copying it.
-func discard(c *net.TCPConn) (n int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var errno error
-	err = raw.Read(func(fd uintptr) bool {
-		n, _, errno = syscall.Recvfrom(int(fd), trash, syscall.MSG_TRUNC|syscall.MSG_DONTWAIT)
-		return errno != syscall.EAGAIN
-	})
-	if err == nil {
-		err = errno
-	}
-	if err == nil && n == 0 {
-		err = io.EOF
-	}
-	return n, err
 }
 
 // echo sends everything back.

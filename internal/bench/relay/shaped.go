@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shaperd/internal/measure"
 	"shaperd/shaper"
 )
 
@@ -31,7 +32,7 @@ func (b *bench) shapedOnce(text string, conns int) error {
 		return err
 	}
 	bytes := float64(rate) / 8
-	r := &recorder{base: time.Now()}
+	r := &receiver{Recorder: measure.NewRecorder()}
 	ln, err := net.Listen("tcp4", upstreamAddr)
 	if err != nil {
 		return err
@@ -56,21 +57,21 @@ func (b *bench) shapedOnce(text string, conns int) error {
 	defer src.close()
 	src.on()
 	time.Sleep(time.Second) // past the burst of the start
-	from := r.now()
+	from := r.Now()
 	time.Sleep(span + span/10)
-	got, each := rateOf(r.since(from), span, r.conns())
+	got, each := measure.Rate(r.Since(from), span, int(r.conns.Load()))
 	src.off()
-	for r.now()-r.last() < idle { // everything on the way has arrived, and then a pause
+	for r.Now()-r.Last() < idle { // everything on the way has arrived, and then a pause
 		time.Sleep(10 * time.Millisecond)
 	}
-	from = r.now()
+	from = r.Now()
 	src.on()
 	time.Sleep(time.Second)
-	burst := burstOf(r.since(from), bytes)
+	burst := measure.Burst(r.Since(from), bytes)
 
 	deviation := (got/bytes - 1) * 100
 	each = slices.DeleteFunc(each, func(v float64) bool { return v == 0 })
-	fair := jain(each)
+	fair := measure.Jain(each)
 	if len(each) < conns {
 		fair = 0
 	}
@@ -83,68 +84,24 @@ func (b *bench) shapedOnce(text string, conns int) error {
 	return nil
 }
 
-// A recorder notes what arrives, and when.
-type recorder struct {
-	base time.Time
-	mu   sync.Mutex
-	list []arrival
-	n    int
+// receiver numbers the connections that arrive.
+type receiver struct {
+	*measure.Recorder
+	conns atomic.Int32
 }
 
-func (r *recorder) now() time.Duration { return time.Since(r.base) }
-
-func (r *recorder) serve(ln net.Listener) {
+func (r *receiver) serve(ln net.Listener) {
 	for {
 		c, err := ln.Accept()
 		if err != nil {
 			return
 		}
-		r.mu.Lock()
-		id := r.n
-		r.n++
-		r.mu.Unlock()
+		id := int(r.conns.Add(1)) - 1
 		go func() {
 			defer c.Close()
-			for {
-				n, err := discard(c.(*net.TCPConn))
-				if err != nil {
-					return
-				}
-				at := r.now()
-				r.mu.Lock()
-				r.list = append(r.list, arrival{at, n, id})
-				r.mu.Unlock()
-			}
+			r.Count(id, c.(*net.TCPConn))
 		}()
 	}
-}
-
-func (r *recorder) conns() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.n
-}
-
-func (r *recorder) last() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.list) == 0 {
-		return 0
-	}
-	return r.list[len(r.list)-1].at
-}
-
-// since returns what has arrived after from, in order.
-func (r *recorder) since(from time.Duration) (list []arrival) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, a := range r.list {
-		if a.at >= from {
-			list = append(list, a)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b arrival) int { return int(a.at - b.at) })
-	return list
 }
 
 // A source writes as much as it can on its connections while it is on.
