@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,21 +30,35 @@ func (m *Match) Mismatch(f *Flow) string {
 	case len(m.Proto) > 0 && !slices.Contains(m.Proto, f.Proto):
 		return "proto " + f.Proto.String()
 	case len(m.Port) > 0 && !hasPort(m.Port, sport) && !hasPort(m.Port, dport):
-		return fmt.Sprintf("port %d, %d", sport, dport)
+		return "port " + portText(sport) + ", " + portText(dport)
 	case len(m.SPort) > 0 && !hasPort(m.SPort, sport):
-		return fmt.Sprintf("sport %d", sport)
+		return "sport " + portText(sport)
 	case len(m.DPort) > 0 && !hasPort(m.DPort, dport):
-		return fmt.Sprintf("dport %d", dport)
+		return "dport " + portText(dport)
 	case len(m.Src) > 0 && !hasAddr(m.Src, src):
-		return "src " + src.String()
+		return "src " + addrText(src)
 	case len(m.Dst) > 0 && !hasAddr(m.Dst, dst):
-		return "dst " + dst.String()
+		return "dst " + addrText(dst)
 	case len(m.DSCP) > 0 && !slices.Contains(m.DSCP, f.DSCP):
 		return "dscp " + f.DSCP.String()
 	case len(m.Fwmark) > 0 && !slices.Contains(m.Fwmark, f.Fwmark):
 		return fmt.Sprintf("fwmark %#x", f.Fwmark)
 	}
 	return ""
+}
+
+func portText(port uint16) string {
+	if port == 0 {
+		return "none"
+	}
+	return strconv.Itoa(int(port))
+}
+
+func addrText(a netip.Addr) string {
+	if !a.IsValid() {
+		return "not given"
+	}
+	return a.String()
 }
 
 func hasPort(list []PortRange, port uint16) bool {

@@ -23,7 +23,8 @@ const (
 
 // A loop serves one relay. All of its fields but mail and bound belong to the goroutine in run.
 type loop struct {
-	log       *slog.Logger
+	logger    *slog.Logger // as given
+	log       *slog.Logger // with the relay's name
 	poller    *poller
 	base      time.Time
 	now       time.Duration // read once a turn and after every grant

@@ -36,7 +36,7 @@ func New(cfg Config, log *slog.Logger) (*Relay, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	l := &loop{
-		log: log.With("relay", cfg.Name), base: time.Now(), policy: p, upstreams: upstreams, resumeAt: never,
+		logger: log, base: time.Now(), policy: p, upstreams: upstreams, resumeAt: never,
 		sources: map[netip.Addr]*source{}, failures: map[string]uint64{},
 	}
 	if l.up, err = shaper.NewTree(cfg.Upload, 0); err != nil {

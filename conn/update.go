@@ -100,7 +100,7 @@ func (l *loop) commit(c *Change) {
 
 // install puts a policy into force, except for the sessions there are.
 func (l *loop) install(p *policy, upstreams []*upstream, fresh []*listener) {
-	l.policy = p
+	l.policy, l.log = p, l.logger.With("relay", p.Name)
 	l.up.SetLimits(p.Limits.PerSession, p.Limits.PerSource, l.now)
 	l.down.SetLimits(p.Limits.PerSession, p.Limits.PerSource, l.now)
 	l.limitAdmission(p.Limits.NewPerSecond)
