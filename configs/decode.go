@@ -98,7 +98,11 @@ func (v *value[T]) decode(r *report, n *node, key string) {
 		return
 	}
 	f := s.format()
-	if v.wrong = !r.expect(n, scalarNode, key, fmt.Sprintf("write %s, such as %s: %s", f.what, key, f.example)); v.wrong {
+	cure := fmt.Sprintf("write %s, such as %s: %s", f.what, key, f.example)
+	if n.kind == mappingNode && len(n.fields) > 0 && n.fields[0].key.place == n.place { // without braces: an address, maybe
+		cure += "; a text with colons is written in quotes"
+	}
+	if v.wrong = !r.expect(n, scalarNode, key, cure); v.wrong {
 		return
 	}
 	if err := s.parse(n.text); err != nil {

@@ -265,7 +265,7 @@ func TestTextsAreTakenAsWritten(t *testing.T) {
 	p := parse(t, `
 classes:
   - {name: 010, default: true, rate: 1mbit, fwmark: 0010, mark: 08}
-  - {name: "0x10", rate: 1mbit, match: [{src: ["::1", 2001:db8::/32], port: [080, 0443-0444]}]}
+  - {name: "0x10", rate: 1mbit, match: [{src: ["2001:db8::/32", "::1"], port: [080, 0443-0444]}]}
 relays:
   - name: 1e3
     kind: socks5
@@ -280,7 +280,7 @@ relays:
 	if p.Relays[0].Name != "1e3" || p.Rules.Default != "010" || m.Fwmark != 10 || *m.DSCP != 8 || p.Rules.List[0].Class != "0x10" {
 		t.Errorf("got %+v", p)
 	}
-	if got := p.Rules.List[0].Match.String(); got != "{port: [80, 443-444], src: [::1/128, 2001:db8::/32]}" {
+	if got := p.Rules.List[0].Match.String(); got != "{port: [80, 443-444], src: [2001:db8::/32, ::1/128]}" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -24,10 +24,11 @@ var layers = map[string]struct {
 	"internal/metrics": {[]string{"shaper"}, "collectors read snapshots; they start and own nothing"},
 	"systemd":          {nil, "it passes words to systemd and knows nothing of who serves what"},
 	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
-	"internal/demo":    {[]string{"classify", "configs", "conn", "shaper"}, "the demo drives the relay as any program would"},
+	"internal/measure": {nil, "it times what arrives, whoever sent it"},
+	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/measure", "shaper"}, "the demo drives the relay as any program would"},
 	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "shaper"}, "commands read files, call one function and print"},
 
-	"internal/bench/relay": {[]string{"classify", "configs", "conn", "shaper"}, "measures the relay from outside"},
+	"internal/bench/relay": {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
 	"internal/arch":        {[]string{"configs", "internal/metrics", "shaper"}, "it compares the docs with what is exported and loaded"},
 }
 
@@ -96,7 +97,7 @@ var (
 		"Send", "Setsockopt", "Shutdown", "Socket", "Splice", "SYS_ACCEPT", "SYS_EPOLL", "SYS_GETSOCKOPT", "SYS_RECV",
 		"SYS_SEND", "SYS_SETSOCKOPT", "SYS_SPLICE",
 	}
-	socketPackages = []string{"conn", "internal/bench/..."}
+	socketPackages = []string{"conn", "internal/bench/...", "internal/measure"}
 	socketReason   = "one package owns descriptors, so that one can be read to know that none leaks or blocks"
 )
 
