@@ -42,26 +42,32 @@ func (b *bucket) refill(now time.Duration) {
 	b.last = max(b.last, now)
 }
 
-// open reports whether the bucket holds enough for a turn now.
-func (b *bucket) open(now time.Duration) bool {
-	if b.rate == 0 || b.tokens >= b.need { // time only adds
+// holds reports whether the bucket has n bytes now.
+func (b *bucket) holds(n int64, now time.Duration) bool {
+	if b.rate == 0 || b.tokens >= n { // time only adds
 		return true
 	}
 	b.refill(now)
-	return b.tokens >= b.need
+	return b.tokens >= n
 }
 
-// opens returns the earliest time at which open will report true.
-func (b *bucket) opens(now time.Duration) time.Duration {
-	if b.open(now) {
+// when returns the earliest time at which holds will report true.
+func (b *bucket) when(n int64, now time.Duration) time.Duration {
+	if b.holds(n, now) {
 		return now
 	}
-	d := timeToEarn(b.rate, b.need-b.tokens, b.rem)
+	d := timeToEarn(b.rate, n-b.tokens, b.rem)
 	if d > never-b.last {
 		return never
 	}
 	return b.last + d
 }
+
+// open reports whether the bucket holds enough for a turn now.
+func (b *bucket) open(now time.Duration) bool { return b.holds(b.need, now) }
+
+// opens returns the earliest time at which open will report true.
+func (b *bucket) opens(now time.Duration) time.Duration { return b.when(b.need, now) }
 
 // take charges n bytes that were sent.
 func (b *bucket) take(n int64, now time.Duration) {

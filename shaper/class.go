@@ -29,7 +29,8 @@ type class struct {
 
 	rate  bucket // the guarantee; never open when it is 0, except the link's
 	ceil  bucket // what it may send at all
-	chunk int64  // of a leaf: bytes in one turn
+	chunk int64  // the most in one turn
+	need  int64  // of its own best turn
 
 	ring  *flow // of a leaf: its sources that may send
 	turns turns // of an inner class: children whose best turn needs no loan from here, by key
@@ -39,6 +40,7 @@ type class struct {
 	event event // its ceil or its guarantee fills
 
 	queues, backlogged int
+	emptied            time.Duration // when it last ran out of something to send
 	stats              counters
 }
 
@@ -136,29 +138,34 @@ func (ts *turns) skip(key int8) {
 	}
 }
 
-// best returns the keys under which c is to be seated at its parent; -1 for none.
+// best returns the keys under which c is to be seated at its parent, -1 for
+// none, and sets what its own best turn needs. A guarantee needs no more than
+// its own chunk on the way to the link, so that it does not wait until there is
+// room for the larger chunks of borrowers.
 func (c *class) best(now time.Duration) (own, loan int8) {
 	own, loan = -1, -1
-	busy := c.ring != nil
-	if c.level > 0 {
-		busy = c.turns.used|c.loans.used != 0
-	}
-	if !busy || !c.ceil.open(now) {
-		return
-	}
-	// A class under its guarantee keeps its seat among the borrowers, and its share of their round:
-	// it comes first anyway, and is back among them after the next turn.
 	if c.level == 0 {
-		own, loan = key(0, c.priority), int8(c.priority)
-	} else {
-		own, loan = c.turns.first(), c.loans.first()
+		if c.ring == nil || !c.ceil.open(now) {
+			return own, loan
+		}
+		// A class under its guarantee keeps its seat among the borrowers, and its share of their
+		// round: it comes first anyway, and is back among them after the next turn.
+		if c.guaranteed(now) {
+			own, c.need = key(0, c.priority), min(c.chunk, c.rate.need)
+		}
+		return own, int8(c.priority)
 	}
-	switch {
-	case c.level == 0 && !c.guaranteed(now):
-		own = -1
-	case c.level > 0 && loan >= 0 && c.guaranteed(now):
+	if own = c.turns.first(); own >= 0 {
+		if c.need = c.turns.turn(own).need; !c.ceil.holds(c.need, now) {
+			own = -1
+		}
+	}
+	if !c.ceil.open(now) {
+		return own, loan
+	}
+	if loan = c.loans.first(); loan >= 0 && c.guaranteed(now) {
 		if k := key(c.level, uint8(loan)); own < 0 || k < own {
-			own = k
+			own, c.need = k, c.chunk
 		}
 	}
 	return own, loan
@@ -180,15 +187,17 @@ func (t *Tree) place(c *class, now time.Duration) {
 	}
 }
 
-// changes returns when c's colour will change by time alone.
+// changes returns when time alone will change what c offers.
 func (c *class) changes(now time.Duration) time.Duration {
-	if c.ring == nil && c.turns.used|c.loans.used == 0 {
+	switch {
+	case c.ring == nil && c.turns.used|c.loans.used == 0:
 		return never
-	}
-	if !c.ceil.open(now) {
+	case !c.ceil.open(now):
+		if c.turns.used != 0 && !c.ceil.holds(c.need, now) {
+			return c.ceil.when(c.need, now)
+		}
 		return c.ceil.opens(now)
-	}
-	if c.rate.rate > 0 && !c.rate.open(now) {
+	case c.rate.rate > 0 && !c.rate.open(now):
 		return c.rate.opens(now)
 	}
 	return never
@@ -210,11 +219,17 @@ func (s *seat) spend(n int64) {
 	}
 }
 
-// forgetCredit leaves a leaky class that had nothing to send one chunk: quiet time earns nothing.
+// forgetCredit is for a leaky class that had nothing to send: quiet time earns
+// nothing, so one chunk is left. A pause shorter than a chunk's own time is not
+// quiet, only a sender that was not quite ready: it keeps one more.
 func (c *class) forgetCredit(now time.Duration) {
+	chunks := int64(1)
+	if now-c.emptied < chunkTime {
+		chunks = 2
+	}
 	for _, b := range [...]*bucket{&c.ceil, &c.rate} {
-		if b.refill(now); b.tokens > b.need {
-			b.tokens, b.rem = b.need, 0
+		if b.refill(now); b.tokens > chunks*b.need {
+			b.tokens, b.rem = chunks*b.need, 0
 		}
 	}
 }

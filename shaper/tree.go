@@ -135,7 +135,9 @@ func (t *Tree) Deactivate(q *Queue, now time.Duration) {
 	}
 	q.backlog = false
 	q.deficit = min(q.deficit, 0)
-	q.leaf.backlogged--
+	if q.leaf.backlogged--; q.leaf.backlogged == 0 {
+		q.leaf.emptied = now
+	}
 	t.events.remove(&q.event)
 	t.withdraw(q, now)
 }
@@ -149,31 +151,40 @@ func (t *Tree) Next(now time.Duration) (*Queue, int) {
 		t.events.remove(e)
 		e.who.due(t, now)
 	}
-	c := t.root
-	if c.turns.used|c.loans.used == 0 && c.ring == nil || !c.ceil.open(now) {
+	leaf, n := t.pick(now)
+	if leaf == nil || !t.root.ceil.holds(n, now) {
 		return nil, 0
 	}
-	lending := false
+	q := leaf.pick()
+	return q, int(min(n, q.limit.most(), q.flow.source.limit.most()))
+}
+
+// pick goes down from the link to the leaf whose turn is next, once the link
+// holds the n bytes of it; nil when there is none. It notes who lends.
+func (t *Tree) pick(now time.Duration) (leaf *class, n int64) {
+	c, lending := t.root, false
+	if c.turns.used|c.loans.used == 0 {
+		return nil, 0
+	}
+	t.lender = 0
 	for c.level > 0 {
 		own, loan := c.turns.first(), c.loans.first()
-		if !lending && loan >= 0 && c.guaranteed(now) {
-			if k := key(c.level, uint8(loan)); own < 0 || k < own {
-				lending, t.lender = true, c.level
-			}
+		if !lending && loan >= 0 && c.guaranteed(now) && (own < 0 || key(c.level, uint8(loan)) < own) {
+			lending, t.lender = true, c.level
 		}
-		if lending {
+		switch {
+		case lending:
 			c = c.loans.turn(loan)
-		} else {
+		case own >= 0:
 			c = c.turns.turn(own)
+		default: // borrowers, and the link has no spare
+			return nil, 0
 		}
 	}
-	n := c.chunk
 	if !lending {
-		t.lender = 0
-		n = min(n, c.rate.need)
+		return c, c.need
 	}
-	q := c.pick()
-	return q, int(min(n, q.limit.most(), q.flow.source.limit.most()))
+	return c, c.chunk
 }
 
 // Charge takes the n bytes that q has sent in the turn that Next gave it, which
@@ -214,11 +225,13 @@ func (t *Tree) Charge(q *Queue, n int, more bool, now time.Duration) {
 	t.place(leaf, now)
 }
 
-// Wake returns the earliest time at which Next may have somebody's turn: the
-// past or present when it has now, and math.MaxInt64 when nobody waits.
+// Wake returns when to call Next again: now or earlier when it has somebody's
+// turn already, math.MaxInt64 when nobody waits. While somebody waits for the
+// link, a class that waits for a bucket of its own is not woken for: it has its
+// turn with the link's next, which is no more than a chunk's time away.
 func (t *Tree) Wake(now time.Duration) time.Duration {
-	if c := t.root; c.turns.used|c.loans.used != 0 || c.ring != nil {
-		return c.ceil.opens(now)
+	if leaf, n := t.pick(now); leaf != nil {
+		return t.root.ceil.when(n, now)
 	}
 	return t.events.next()
 }

@@ -124,7 +124,36 @@ func TestLeakyOutputIsSteady(t *testing.T) {
 		w.give(s, rng.Int64N(60_000))
 		w.run(w.now + time.Duration(rng.Int64N(int64(60*time.Millisecond))))
 	}
-	w.bounded("leaky", 10*Mbit, Chunk(10*Mbit), anyone)
+	w.bounded("leaky", 10*Mbit, 2*Chunk(10*Mbit), anyone)
+}
+
+func TestLeakyClassWhoseSenderIsNotQuiteReadyKeepsItsRate(t *testing.T) {
+	rng := seeded(t)
+	c := Class{Name: "a", Rate: 20 * Mbit, Ceil: 20 * Mbit, Mode: Leaky, Default: true}
+	w := newWorld(t, Link{Rate: 200 * Mbit, Classes: []Class{c}})
+	s := w.add("a", 0, 0)
+	for w.now < 10*time.Second { // half a megabyte at a time, then a moment of nothing
+		w.give(s, 500_000)
+		for s.left > 0 {
+			w.run(w.now + 100*time.Microsecond)
+		}
+		w.run(w.now + time.Duration(rng.Int64N(int64(2*time.Millisecond))))
+	}
+	near(t, "rate", mbits(w.sum(0, anyone), w.now), 20, 0.002)
+}
+
+func TestSmallBurstsDoNotKeepAClassFromBorrowing(t *testing.T) {
+	w := newWorld(t, Link{Rate: 200 * Mbit, Classes: []Class{
+		{Name: "web", Rate: 60 * Mbit, Ceil: 200 * Mbit, Burst: 192 * KiB},
+		dflt(Class{Name: "bulk", Rate: 20 * Mbit, Ceil: 200 * Mbit, Burst: 64 * KiB}), // less than a chunk
+	}})
+	for _, most := range []int{0, 20_000, 1500} { // whatever a socket has at a time
+		w.add("web", most, forever).most = most
+		w.add("bulk", most, forever).most = most
+	}
+	w.run(6 * time.Second)
+	near(t, "web", mbits(w.sum(time.Second, of("web")), 5*time.Second), 150, 0.005)
+	near(t, "bulk", mbits(w.sum(time.Second, of("bulk")), 5*time.Second), 50, 0.01)
 }
 
 func TestLatenessWhileBackloggedIsMadeUp(t *testing.T) {

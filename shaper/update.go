@@ -97,14 +97,14 @@ func (c *class) limit(spec Class, most int64, now time.Duration) {
 	if burst == 0 {
 		burst = int64(DefaultBurst(fastest))
 	}
-	own := min(int64(Chunk(spec.Ceil)), burst)
+	own := min(int64(Chunk(spec.Ceil)), max(1, burst/2)) // a turn must not need a full bucket
 	c.chunk = min(own, most)
 	c.ceil.set(spec.Ceil, burst, own, now)
 	guarantee := int64(DefaultBurst(spec.Rate))
 	if spec.Burst != 0 {
 		guarantee = min(guarantee, burst)
 	}
-	c.rate.set(spec.Rate, guarantee, min(int64(Chunk(spec.Rate)), guarantee, c.chunk), now)
+	c.rate.set(spec.Rate, guarantee, min(int64(Chunk(spec.Rate)), max(1, guarantee/2), c.chunk), now)
 }
 
 // weigh shares a round among the children in proportion to their guarantees:

@@ -17,6 +17,7 @@ type explanation struct {
 	Flow   flowView    `json:"flow"`
 	Class  string      `json:"class"`
 	Rule   int         `json:"rule"` // that took it, from 1 in the file's order; 0 if none did
+	Line   int         `json:"line,omitempty"`
 	Match  string      `json:"match,omitempty"`
 	Before []missView  `json:"before"` // the rules that were asked first
 	Links  []shareView `json:"links"`
@@ -36,6 +37,7 @@ type flowView struct {
 // A missView is a rule that did not match.
 type missView struct {
 	Rule  int    `json:"rule"`
+	Line  int    `json:"line"`
 	Class string `json:"class"`
 	Match string `json:"match"`
 	Has   string `json:"has"` // what the flow has instead
@@ -67,10 +69,10 @@ func explain(p *configs.Policy, f classify.Flow) (*explanation, error) {
 	asked := p.Rules.List
 	if rule >= 0 {
 		asked = asked[:rule]
-		e.Match = p.Rules.List[rule].Match.String()
+		e.Match, e.Line = p.Rules.List[rule].Match.String(), p.RuleLines[rule]
 	}
 	for i, r := range asked {
-		e.Before = append(e.Before, missView{i + 1, r.Class, r.Match.String(), r.Match.Mismatch(&f)})
+		e.Before = append(e.Before, missView{i + 1, p.RuleLines[i], r.Class, r.Match.String(), r.Match.Mismatch(&f)})
 	}
 	for _, l := range links(p) {
 		if rate, ceil, ok := share(l.Classes, class, l.Rate); ok {
@@ -123,14 +125,14 @@ func (e *explanation) print(w io.Writer) {
 	fmt.Fprintf(w, "flow   %s\n", e.flow)
 	fmt.Fprintf(w, "class  %s\n", s.bold(e.Class))
 	if e.Rule > 0 {
-		fmt.Fprintf(w, "rule   %d: %s\n", e.Rule, e.Match)
+		fmt.Fprintf(w, "rule   line %d: %s\n", e.Line, e.Match)
 	} else {
 		fmt.Fprintln(w, "rule   none matches: the default class takes it")
 	}
 	if len(e.Before) > 0 {
-		rows := [][]string{{"BEFORE", "CLASS", "MATCH", "THE FLOW HAS"}}
+		rows := [][]string{{"BEFORE, LINE", "CLASS", "MATCH", "THE FLOW HAS"}}
 		for _, m := range e.Before {
-			rows = append(rows, []string{strconv.Itoa(m.Rule), m.Class, m.Match, m.Has})
+			rows = append(rows, []string{strconv.Itoa(m.Line), m.Class, m.Match, m.Has})
 		}
 		fmt.Fprintln(w)
 		table(w, s, "", rows)

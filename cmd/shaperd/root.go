@@ -39,6 +39,7 @@ func newRootCmd() *cobra.Command {
 		newCheckCmd(),
 		newExplainCmd(),
 		newConfigCmd(),
+		newDemoCmd(),
 		newVersionCmd(),
 		newManCmd(),
 	)

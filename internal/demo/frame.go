@@ -1,0 +1,192 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"shaperd/shaper"
+)
+
+// A frame is what is to be seen at one moment: rates while classes send
+// together, bursts in the last step.
+type frame struct {
+	elapsed, total time.Duration
+	step           int
+	connections    int
+	link           float64 // bits per second
+	rates          []liveRate
+	bursts         []burstResult
+}
+
+type liveRate struct {
+	promise
+	rate        float64 // bits per second
+	connections int
+}
+
+const (
+	nameWidth  = 13
+	valueWidth = 21
+	minWidth   = 50
+	maxWidth   = 120
+)
+
+// render draws the frame in lines of at most width. If there are more lines than
+// height, empty ones are left out, then the last.
+func (f *frame) render(s style, width, height int) []string {
+	width = min(max(width, minWidth), maxWidth)
+	p := painter{style: s, bar: width - nameWidth - valueWidth}
+	p.header(f, width)
+	if f.bursts == nil {
+		p.rates(f)
+	} else {
+		p.bursts(f)
+	}
+	lines := p.lines
+	for i := len(lines) - 1; i >= 0 && len(lines) > height; i-- {
+		if lines[i] == "" {
+			lines = append(lines[:i], lines[i+1:]...)
+		}
+	}
+	return lines[:min(len(lines), max(height, 1))]
+}
+
+// A painter collects the lines of a frame.
+type painter struct {
+	style
+	bar   int // cells
+	lines []string
+}
+
+func (p *painter) line(parts ...string) { p.lines = append(p.lines, strings.Join(parts, "")) }
+
+func (p *painter) header(f *frame, width int) {
+	p.line(" ", p.sgr(bold, "shaperd demo"), fmt.Sprintf(": %d connections in %d classes share %s mbit", f.connections, len(f.rates)+len(f.bursts), inMbit(f.link)))
+	p.line()
+	steps, used := "", 0
+	for i := range len(phases) + 1 {
+		name, _ := about(i)
+		text := ""
+		switch {
+		case i < f.step:
+			text = p.sgr(faint, p.done+" "+name)
+		case i == f.step:
+			text = p.sgr(bold, p.current+" "+name)
+		default:
+			text = p.sgr(faint, "  "+name)
+		}
+		steps += " " + text + " "
+		used += len(name) + 4
+	}
+	clock := fmt.Sprintf("%.0f of %.0f s", math.Floor(f.elapsed.Seconds()), f.total.Seconds())
+	p.line(steps, p.sgr(faint, pad(clock, width-used-1)))
+	_, text := about(f.step)
+	for _, l := range wrap(text, width-5) {
+		p.line("   ", l)
+	}
+	p.line()
+}
+
+func (p *painter) rates(f *frame) {
+	p.axis(f.link/1e6, "mbit")
+	var link []segment
+	sum := 0.0
+	for i, r := range f.rates {
+		rate, color := float64(r.class.Rate), classColor(i)
+		ceil := float64(cmp.Or(r.class.Ceil, shaper.Rate(f.link)))
+		p.row(i, r.class.Name, p.meter(f.link, rate, segment{min(r.rate, rate), p.own, color}, segment{r.rate, p.borrowed, color}, segment{ceil, p.room, faint}),
+			fmt.Sprintf("%.1f of %.1f mbit", r.rate/1e6, r.total()/1e6))
+		note := fmt.Sprintf("%s; priority %d, %d connections", r.reason(), r.class.Priority, r.connections)
+		if r.class.Mode == shaper.Leaky {
+			note += ", leaky"
+		}
+		p.note(note)
+		sum += r.rate
+		link = append(link, segment{sum, []string{p.own, p.borrowed}[i%2], color})
+	}
+	p.row(-1, "link", p.meter(f.link, 0, link...), fmt.Sprintf("%.1f of %.1f mbit", sum/1e6, f.link/1e6))
+	p.line()
+	p.legend(p.own+" guaranteed", p.borrowed+" borrowed", p.room+" up to its ceil", p.mark+" its guarantee, unused")
+}
+
+func (p *painter) bursts(f *frame) {
+	scale := 0.0
+	for _, b := range f.bursts {
+		scale = max(scale, kib(b.Configured))
+	}
+	p.axis(scale, "kib")
+	for i, b := range f.bursts {
+		value, note := "waits for its turn", ""
+		if b.done {
+			value = fmt.Sprintf("%.1f of %.1f kib", kib(b.Measured), kib(b.Configured))
+			note = "left at once after a quiet time"
+		}
+		p.row(i, b.Class, p.meter(scale, 0, segment{kib(b.Measured), p.own, classColor(i)}, segment{kib(b.Configured), p.room, faint}), value)
+		p.note(note)
+	}
+	p.line()
+	p.line()
+	p.legend(p.own+" left at once", p.room+" configured")
+}
+
+func kib(s shaper.Size) float64 { return float64(s) / float64(shaper.KiB) }
+
+// axis draws the scale above the bars.
+func (p *painter) axis(scale float64, unit string) {
+	const ticks = 4
+	cells := []rune(strings.Repeat(" ", p.bar))
+	for i := range ticks + 1 {
+		label := []rune(fmt.Sprintf("%.0f", scale*float64(i)/ticks))
+		at := p.bar*i/ticks - len(label)/2
+		copy(cells[min(max(at, 0), p.bar-len(label)):], label)
+	}
+	p.line(strings.Repeat(" ", nameWidth), p.sgr(faint, string(cells)+" "+unit))
+}
+
+// row draws a bar with its name in front, in the color of class i, and its value behind.
+func (p *painter) row(i int, name, bar, value string) {
+	code := bold
+	if i >= 0 {
+		code += ";" + classColor(i)
+	}
+	p.line(" ", p.sgr(code, pad(name, -(nameWidth-1))), bar, pad(value, valueWidth-1))
+}
+
+// note draws a line below a bar, and one to set the next off.
+func (p *painter) note(text string) {
+	p.line(strings.Repeat(" ", nameWidth), p.sgr(faint, p.clip(text, p.bar+valueWidth-1)))
+	p.line()
+}
+
+func (p *painter) legend(keys ...string) {
+	p.line(" ", p.sgr(faint, p.clip(strings.Join(keys, "   "), nameWidth+p.bar+valueWidth-2)))
+}
+
+// A segment of a bar reaches from the one before it to end.
+type segment struct {
+	end          float64
+	glyph, color string
+}
+
+// meter draws segments in order of their ends, and a mark if it lies beyond the
+// first two.
+func (p *painter) meter(scale, mark float64, segments ...segment) string {
+	cell := func(v float64) int { return min(int(math.Round(v/scale*float64(p.bar))), p.bar) }
+	var out strings.Builder
+	from := 0
+	for i, s := range segments {
+		text := ""
+		for ; from < cell(s.end); from++ {
+			if i >= 2 && from == cell(mark)-1 {
+				text += p.mark
+			} else {
+				text += s.glyph
+			}
+		}
+		out.WriteString(p.sgr(s.color, text))
+	}
+	return out.String() + strings.Repeat(" ", p.bar-from)
+}
