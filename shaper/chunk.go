@@ -8,6 +8,9 @@ const (
 	chunkTime = 4 * time.Millisecond
 	chunkMin  = 256
 	chunkMax  = 512 << 10
+	// chunkAlone is for the only queue that waits, where nothing on its way has a limit: nobody waits for
+	// it to end, and at 10 Gbit/s and more the fewer turns save a tenth of the processor's time.
+	chunkAlone = 1 << 20
 	// creditTime is what a derived burst is worth. With less, a turn that comes late loses what it
 	// was late for, and the rate falls short by 0.4 %.
 	creditTime = 10 * time.Millisecond

@@ -30,6 +30,7 @@ type class struct {
 	rate  bucket // the guarantee; never open when it is 0, except the link's
 	ceil  bucket // what it may send at all
 	chunk int64  // the most in one turn
+	free  bool   // neither it nor anything above it has a limit
 	need  int64  // of its own best turn
 
 	ring  *flow // of a leaf: its sources that may send

@@ -156,7 +156,11 @@ func (t *Tree) Next(now time.Duration) (*Queue, int) {
 		return nil, 0
 	}
 	q := leaf.pick()
-	return q, int(min(n, q.limit.most(), q.flow.source.limit.most()))
+	n = min(n, q.limit.most(), q.flow.source.limit.most())
+	if n == chunkMax && leaf.free && leaf.backlogged == 1 && q.limit.rate == 0 && q.flow.source.limit.rate == 0 {
+		n = chunkAlone
+	}
+	return q, int(n)
 }
 
 // pick goes down from the link to the leaf whose turn is next, once the link

@@ -153,11 +153,11 @@ func TestStringIsTheLargestUnitThatDivides(t *testing.T) {
 
 func TestTextRoundTrip(t *testing.T) {
 	var r Rate
-	if text, err := Rate(1500 * Kbit).MarshalText(); err != nil || r.UnmarshalText(text) != nil || r != 1500*Kbit {
+	if text, err := (1500 * Kbit).MarshalText(); err != nil || r.UnmarshalText(text) != nil || r != 1500*Kbit {
 		t.Errorf("rate through %q: %d, %v", text, r, err)
 	}
 	var s Size
-	if text, err := Size(64 * KiB).MarshalText(); err != nil || s.UnmarshalText(text) != nil || s != 64*KiB {
+	if text, err := (64 * KiB).MarshalText(); err != nil || s.UnmarshalText(text) != nil || s != 64*KiB {
 		t.Errorf("size through %q: %d, %v", text, s, err)
 	}
 }

@@ -49,6 +49,7 @@ func (t *Tree) Update(l Link, now time.Duration) error {
 	r := t.root
 	r.name, r.level, r.kids, r.turns, r.loans = l.Name, 0, nil, turns{}, turns{}
 	r.limit(Class{Ceil: l.Rate, Burst: l.Burst}, chunkMax, now)
+	r.free = l.Rate == 0
 	for i := range l.Classes {
 		t.grow(r, &l.Classes[i], old, now)
 	}
@@ -74,6 +75,7 @@ func (t *Tree) grow(parent *class, spec *Class, old map[string]*class, now time.
 	parent.kids = append(parent.kids, c)
 	t.byName[c.name] = c
 	c.limit(*spec, parent.chunk, now)
+	c.free = parent.free && spec.Ceil == 0 && spec.Rate == 0
 	for i := range spec.Children {
 		t.grow(c, &spec.Children[i], old, now)
 	}

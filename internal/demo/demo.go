@@ -17,15 +17,16 @@ import (
 const Tolerance = 2
 
 const (
-	// DefaultLength is long enough for rates that are exact to a tenth of a percent.
+	// DefaultLength is long enough for rates that are exact to a few tenths of a percent.
 	DefaultLength = 14 * time.Second
-	// MinLength leaves each step its time to settle.
-	MinLength = 5 * time.Second
+	// MinLength is long enough that a turn more or less of a class makes no difference.
+	MinLength = 10 * time.Second
 
-	burstsLength = 2 * time.Second        // about
-	settleTime   = 600 * time.Millisecond // from a change until rates are measured
-	quietTime    = 250 * time.Millisecond // before a burst: every bucket fills
-	burstTime    = 50 * time.Millisecond  // how much a class sends beyond its burst
+	settleTime     = 600 * time.Millisecond // from a change until rates are measured
+	burstsLength   = 2 * time.Second        // of the last step, about
+	burstsPerClass = 5
+	quietTime      = 60 * time.Millisecond // before each burst: every bucket fills
+	burstTime      = 20 * time.Millisecond // how much a class sends beyond its burst, at its ceil
 )
 
 // Options say how the demo is run.
@@ -204,30 +205,41 @@ func (d *demo) measure(name string, span time.Duration) {
 	d.report.Phases = append(d.report.Phases, r)
 }
 
-// bursts has each class send alone after a quiet time.
+// bursts has each class send alone after quiet times.
 func (d *demo) bursts(ctx context.Context) error {
 	for _, c := range d.classes {
 		c.keepSending(false)
 		most, reason := c.mostAtOnce()
 		d.report.Bursts = append(d.report.Bursts, burstResult{Class: c.Name, Configured: most, Reason: reason})
 	}
-	for i, c := range d.classes {
-		if err := d.until(ctx, d.allArrived); err != nil {
-			return err
-		}
-		if err := d.wait(ctx, quietTime); err != nil {
-			return err
-		}
-		r := &d.report.Bursts[i]
-		began := c.got.Now()
-		c.sendOnce(int(r.Configured) + int(float64(c.Ceil)/8*burstTime.Seconds()))
-		if err := d.until(ctx, c.arrived); err != nil {
-			return err
-		}
-		// Counted from before anything was sent, a late reader cannot make it larger.
-		list := append([]measure.Arrival{{At: began}}, c.got.Since(began)...)
-		r.Measured, r.done = shaper.Size(measure.Burst(list, float64(c.Ceil)/8)), true
+	if err := d.until(ctx, d.allArrived); err != nil {
+		return err
 	}
+	for i, c := range d.classes {
+		for range burstsPerClass {
+			if err := d.wait(ctx, quietTime); err != nil {
+				return err
+			}
+			if err := d.burst(ctx, c, &d.report.Bursts[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// burst has c send its burst and some more, and notes in r what came at once if
+// it is the most so far. It is counted from before the class began to send:
+// whatever comes late on its way makes it smaller, and nothing makes it larger.
+func (d *demo) burst(ctx context.Context, c *class, r *burstResult) error {
+	perSecond := float64(c.Ceil) / 8
+	began := c.got.Now()
+	c.sendOnce(int(r.Configured) + int(perSecond*burstTime.Seconds()))
+	if err := d.until(ctx, c.arrived); err != nil {
+		return err
+	}
+	list := append([]measure.Arrival{{At: began}}, c.got.Since(began)...)
+	r.Measured = max(r.Measured, int64(measure.Burst(list, perSecond)))
 	return nil
 }
 

@@ -105,7 +105,11 @@ func (p *painter) rates(f *frame) {
 		}
 		p.note(note)
 		sum += r.rate
-		link = append(link, segment{sum, []string{p.own, p.borrowed}[i%2], color})
+		glyph := p.own
+		if !p.color && i%2 == 1 {
+			glyph = p.borrowed
+		}
+		link = append(link, segment{sum, glyph, color})
 	}
 	p.row(-1, "link", p.meter(f.link, 0, link...), fmt.Sprintf("%.1f of %.1f mbit", sum/1e6, f.link/1e6))
 	p.line()
@@ -119,20 +123,16 @@ func (p *painter) bursts(f *frame) {
 	}
 	p.axis(scale, "kib")
 	for i, b := range f.bursts {
-		value, note := "waits for its turn", ""
-		if b.done {
-			value = fmt.Sprintf("%.1f of %.1f kib", kib(b.Measured), kib(b.Configured))
-			note = "left at once after a quiet time"
-		}
-		p.row(i, b.Class, p.meter(scale, 0, segment{kib(b.Measured), p.own, classColor(i)}, segment{kib(b.Configured), p.room, faint}), value)
-		p.note(note)
+		p.row(i, b.Class, p.meter(scale, 0, segment{kib(b.Measured), p.own, classColor(i)}, segment{kib(b.Configured), p.room, faint}),
+			fmt.Sprintf("%.1f of %.1f kib", kib(b.Measured), kib(b.Configured)))
+		p.note(b.Reason)
 	}
 	p.line()
 	p.line()
 	p.legend(p.own+" left at once", p.room+" configured")
 }
 
-func kib(s shaper.Size) float64 { return float64(s) / float64(shaper.KiB) }
+func kib(bytes int64) float64 { return float64(bytes) / float64(shaper.KiB) }
 
 // axis draws the scale above the bars.
 func (p *painter) axis(scale float64, unit string) {
@@ -178,15 +178,15 @@ func (p *painter) meter(scale, mark float64, segments ...segment) string {
 	var out strings.Builder
 	from := 0
 	for i, s := range segments {
-		text := ""
+		var text strings.Builder
 		for ; from < cell(s.end); from++ {
 			if i >= 2 && from == cell(mark)-1 {
-				text += p.mark
+				text.WriteString(p.mark)
 			} else {
-				text += s.glyph
+				text.WriteString(s.glyph)
 			}
 		}
-		out.WriteString(p.sgr(s.color, text))
+		out.WriteString(p.sgr(s.color, text.String()))
 	}
 	return out.String() + strings.Repeat(" ", p.bar-from)
 }

@@ -91,11 +91,11 @@ func (p *promise) reason() string {
 	case p.quiet:
 		return "sends nothing"
 	case p.borrowed == 0 && p.room() == 0:
-		return inMbit(p.own) + " own = its ceil"
+		return inMbit(p.own) + " own = ceil"
 	case p.borrowed == 0:
 		return inMbit(p.own) + " own, nothing to borrow"
 	case p.borrowed == p.room():
-		return fmt.Sprintf("%s own + %s borrowed = its ceil", inMbit(p.own), inMbit(p.borrowed))
+		return fmt.Sprintf("%s own + %s borrowed = ceil", inMbit(p.own), inMbit(p.borrowed))
 	}
 	return fmt.Sprintf("%s own + %s of %s spare", inMbit(p.own), inMbit(p.borrowed), inMbit(p.spare))
 }

@@ -7,8 +7,6 @@ import (
 	"math"
 	"os"
 	"strings"
-
-	"shaperd/shaper"
 )
 
 // A Report is what came of a demo. Rates are in bits per second, sizes in bytes.
@@ -34,14 +32,12 @@ type classResult struct {
 }
 
 type burstResult struct {
-	Class      string      `json:"class"`
-	Configured shaper.Size `json:"configured"`
-	Measured   shaper.Size `json:"measured"`
-	Reason     string      `json:"reason"` // of what is configured
-	done       bool
+	Class      string `json:"class"`
+	Configured int64  `json:"configured"`
+	Measured   int64  `json:"measured"`
+	Reason     string `json:"reason"` // of what is configured
 }
 
-// off is how far the burst is above what is configured, in percent.
 func (b *burstResult) off() float64 { return percentOff(float64(b.Measured), float64(b.Configured)) }
 
 // percentOff is how far measured is off, in percent of what was promised.
@@ -59,8 +55,8 @@ func (r *Report) err() error {
 		}
 	}
 	for _, b := range r.Bursts {
-		if b.off() > Tolerance {
-			wrong = append(wrong, fmt.Sprintf("the burst of %s by %+.1f %%", b.Class, b.off()))
+		if off := b.off(); off > Tolerance {
+			wrong = append(wrong, fmt.Sprintf("the burst of %s by %+.1f %%", b.Class, off))
 		}
 	}
 	if wrong == nil {
@@ -94,25 +90,24 @@ func (r *Report) table(s style, width int) []string {
 		for i, c := range p.Classes {
 			off, fairness := "-", "-"
 			if c.Promised > 0 {
-				off, fairness = offText(c.Off), fmt.Sprintf("%.3f", c.Fairness)
+				off, fairness = fmt.Sprintf("%+.2f %%", c.Off), fmt.Sprintf("%.3f", c.Fairness)
 			}
 			t.row(i, c.Class, c.Promised/1e6, c.Measured/1e6, off, math.Abs(c.Off) > Tolerance, fairness, c.Reason)
 		}
 	}
-	name, _ := about(len(r.Phases))
-	t.head(name, "configured", "at once", "off", "", "kib, after a quiet time")
+	name, _ := about(len(phases))
+	t.head(name, "at most", "at once", "reached", "", "kib; delay makes it less")
 	for i, b := range r.Bursts {
 		off := b.off()
-		t.row(i, b.Class, kib(b.Configured), kib(b.Measured), offText(off), off > Tolerance, "", b.Reason)
+		t.row(i, b.Class, kib(b.Configured), kib(b.Measured), fmt.Sprintf("%.1f %%", 100+off), off > Tolerance, "", b.Reason)
 	}
 	t.lines = append(t.lines, "")
 	if r.err() == nil {
 		t.lines = append(t.lines, s.sgr(green, fmt.Sprintf("%s every class has what the policy promises, within %d %%", s.done, Tolerance)))
 	}
+	t.lines = append(t.lines, s.sgr(faint, "Measured by the receivers, in payload. Fairness: Jain's index among connections."))
 	return t.lines
 }
-
-func offText(percent float64) string { return fmt.Sprintf("%+.2f %%", percent) }
 
 // A table is a report's lines, with the columns name, promised, measured, off, fairness and why.
 type table struct {
@@ -121,9 +116,10 @@ type table struct {
 	lines []string
 }
 
+const columnsWidth = 13 + 10 + 10 + 9 + 9
+
 func (t *table) head(name, promised, measured, off, fairness, why string) {
-	columns := pad(promised, 10) + pad(measured, 11) + pad(off, 10) + pad(fairness, 10)
-	t.add(t.sgr(bold, pad(name, -14)), t.sgr(faint, columns), why)
+	t.add(t.sgr(bold, pad(name, -13)), t.sgr(faint, pad(promised, 10)+pad(measured, 10)+pad(off, 9)+pad(fairness, 9)), why)
 }
 
 func (t *table) row(i int, name string, promised, measured float64, off string, wrong bool, fairness, why string) {
@@ -131,14 +127,14 @@ func (t *table) row(i int, name string, promised, measured float64, off string, 
 	if wrong {
 		code = bold + ";" + red
 	}
-	numbers := fmt.Sprintf("%10.1f%11.1f", promised, measured)
-	t.add("  "+t.sgr(classColor(i), pad(name, -12)), numbers+t.sgr(code, pad(off, 10))+pad(fairness, 10), why)
+	numbers := fmt.Sprintf("%10.1f%10.1f", promised, measured) + t.sgr(code, pad(off, 9)) + pad(fairness, 9)
+	t.add("  "+t.sgr(classColor(i), pad(name, -11)), numbers, why)
 }
 
 // add ends a line with the reason, if there is room to tell it.
 func (t *table) add(name, columns, why string) {
 	line := name + columns
-	if room := t.width - 14 - 41 - 2; why != "" && room >= 20 {
+	if room := t.width - columnsWidth - 2; room >= 20 {
 		line += "  " + t.sgr(faint, t.clip(why, room))
 	}
 	t.lines = append(t.lines, line)

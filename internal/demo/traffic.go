@@ -50,11 +50,11 @@ func newClass(spec *shaper.Class, fail func(error)) (*class, error) {
 
 // mostAtOnce is the most that the policy lets out at once after a quiet time,
 // with the reason.
-func (c *class) mostAtOnce() (shaper.Size, string) {
+func (c *class) mostAtOnce() (bytes int64, reason string) {
 	if c.Mode == shaper.Leaky {
-		return shaper.Chunk(c.Ceil), "leaky: one turn"
+		return int64(shaper.Chunk(c.Ceil)), "leaky: one turn"
 	}
-	return c.Burst, "its burst"
+	return int64(c.Burst), "its burst"
 }
 
 func (c *class) addr() netip.AddrPort { return c.listener.Addr().(*net.TCPAddr).AddrPort() }
@@ -95,24 +95,19 @@ func (c *class) keepSending(on bool) {
 		c.senders.Wait()
 		return
 	}
-	c.each(func(server *net.TCPConn) {
-		for !c.stopped.Load() && c.send(server, sendSize) {
-			c.sent.Add(sendSize)
-		}
-	})
-}
-
-// sendOnce has the servers send n bytes in all, each its part.
-func (c *class) sendOnce(n int) {
-	part := n / len(c.servers)
-	c.sent.Add(int64(part * len(c.servers)))
-	c.each(func(server *net.TCPConn) { c.send(server, part) })
-}
-
-func (c *class) each(do func(*net.TCPConn)) {
-	for _, s := range c.servers {
-		c.senders.Go(func() { do(s) })
+	for _, server := range c.servers {
+		c.senders.Go(func() {
+			for !c.stopped.Load() && c.send(server, sendSize) {
+				c.sent.Add(sendSize)
+			}
+		})
 	}
+}
+
+// sendOnce has one server send n bytes: more of them would take longer to get going.
+func (c *class) sendOnce(n int) {
+	c.sent.Add(int64(n))
+	c.senders.Go(func() { c.send(c.servers[0], n) })
 }
 
 var payload [sendSize]byte

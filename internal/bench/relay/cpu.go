@@ -12,7 +12,7 @@ import (
 
 // compare measures every contender in turn, rounds times, and returns shaperd's
 // results and each peer's, by name; a peer that is not installed has none.
-func (b *bench) compare(what, upstream string, measure func(*process) (float64, error)) (own []float64, of map[string][]float64, err error) {
+func (b *bench) compare(what, upstream string, measure func(contender, *process) (float64, error)) (own []float64, of map[string][]float64, err error) {
 	of = map[string][]float64{}
 	missing := map[string]bool{}
 	for round := range b.rounds {
@@ -43,7 +43,7 @@ func (b *bench) compare(what, upstream string, measure func(*process) (float64, 
 }
 
 // once measures one contender before a fresh upstream.
-func (b *bench) once(c contender, upstream string, measure func(*process) (float64, error)) (float64, error) {
+func (b *bench) once(c contender, upstream string, measure func(contender, *process) (float64, error)) (float64, error) {
 	up, err := b.self(upstream, upstreamAddr)
 	if err != nil {
 		return 0, err
@@ -54,7 +54,7 @@ func (b *bench) once(c contender, upstream string, measure func(*process) (float
 		return 0, err
 	}
 	defer relay.stop()
-	return measure(relay)
+	return measure(c, relay)
 }
 
 // cpu measures CPU seconds per gigabyte, unshaped.
@@ -65,7 +65,7 @@ func (b *bench) cpu() error {
 	}
 	for _, conns := range []int{1, 16} {
 		what := fmt.Sprintf("CPU s/GB, %d connections", conns)
-		own, of, err := b.compare(what, roleSink, func(relay *process) (float64, error) {
+		own, of, err := b.compare(what, roleSink, func(_ contender, relay *process) (float64, error) {
 			before := relay.cpu()
 			if err := pump(conns, size/int64(conns)); err != nil {
 				return 0, err

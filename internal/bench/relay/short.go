@@ -18,7 +18,7 @@ func (b *bench) short() error {
 	}
 	for _, at := range []int{1, 16} {
 		what := fmt.Sprintf("CPU µs per short connection, %d at once", at)
-		own, of, err := b.compare(what, roleEcho, func(relay *process) (float64, error) {
+		own, of, err := b.compare(what, roleEcho, func(_ contender, relay *process) (float64, error) {
 			before := relay.cpu()
 			var g errgroup.Group
 			for range at {
@@ -46,7 +46,7 @@ func (b *bench) short() error {
 		b.add(what, "", own, of, map[string]float64{haproxy.name: 1, nginx.name: 1})
 	}
 	what := "request and response, p50 in µs"
-	own, of, err := b.compare(what, roleEcho, func(*process) (float64, error) {
+	own, of, err := b.compare(what, roleEcho, func(contender, *process) (float64, error) {
 		c, err := net.Dial("tcp4", relayAddr)
 		if err != nil {
 			return 0, err
