@@ -83,7 +83,7 @@ type demo struct {
 
 	step     int // in phases, or len(phases): the bursts
 	promised []promise
-	report   Report
+	report   report
 }
 
 // promiser is promises, or what a test puts in its place.
@@ -194,13 +194,7 @@ func (d *demo) measure(name string, span time.Duration) {
 	for i, c := range d.classes {
 		p := &d.promised[i]
 		rate, each := measure.Rate(c.got.Since(c.from), span, len(c.clients))
-		got := classResult{
-			Class: c.Name, Connections: len(c.clients), Promised: p.total(), Measured: rate * 8, Reason: p.reason(), Fairness: measure.Jain(each),
-		}
-		if !p.quiet {
-			got.Off = percentOff(got.Measured, got.Promised)
-		}
-		r.Classes = append(r.Classes, got)
+		r.Classes = append(r.Classes, newClassResult(p, len(c.clients), rate*8, measure.Jain(each)))
 	}
 	d.report.Phases = append(d.report.Phases, r)
 }

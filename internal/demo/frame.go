@@ -30,7 +30,7 @@ type liveRate struct {
 const (
 	nameWidth  = 13
 	valueWidth = 21
-	minWidth   = 50
+	minWidth   = 60 // what the terminal does not have of it, it cuts off
 	maxWidth   = 120
 )
 
@@ -69,20 +69,18 @@ func (p *painter) header(f *frame, width int) {
 	steps, used := "", 0
 	for i := range len(phases) + 1 {
 		name, _ := about(i)
-		text := ""
+		code, sign := faint, " "
 		switch {
 		case i < f.step:
-			text = p.sgr(faint, p.done+" "+name)
+			sign = p.done
 		case i == f.step:
-			text = p.sgr(bold, p.current+" "+name)
-		default:
-			text = p.sgr(faint, "  "+name)
+			code, sign = bold, p.current
 		}
-		steps += " " + text + " "
-		used += len(name) + 4
+		steps += " " + p.sgr(code, sign+" "+name)
+		used += 3 + len(name)
 	}
-	clock := fmt.Sprintf("%.0f of %.0f s", math.Floor(f.elapsed.Seconds()), f.total.Seconds())
-	p.line(steps, p.sgr(faint, pad(clock, width-used-1)))
+	clock := fmt.Sprintf("%.0f of %.0f s", math.Floor(min(f.elapsed, f.total).Seconds()), f.total.Seconds())
+	p.line(steps, p.sgr(faint, p.clip(pad(clock, width-used), width-used)))
 	_, text := about(f.step)
 	for _, l := range wrap(text, width-5) {
 		p.line("   ", l)

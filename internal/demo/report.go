@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A Report is what came of a demo. Rates are in bits per second, sizes in bytes.
-type Report struct {
+// A report is what came of a demo. Rates are in bits per second, sizes in bytes.
+type report struct {
 	Phases []phaseResult `json:"phases"`
 	Bursts []burstResult `json:"bursts"`
 }
@@ -31,6 +31,16 @@ type classResult struct {
 	Fairness    float64 `json:"fairness"`    // Jain's index among the connections
 }
 
+func newClassResult(p *promise, connections int, measured, fairness float64) classResult {
+	r := classResult{
+		Class: p.class.Name, Connections: connections, Promised: p.total(), Measured: measured, Reason: p.reason(), Fairness: fairness,
+	}
+	if !p.quiet {
+		r.Off = percentOff(measured, r.Promised)
+	}
+	return r
+}
+
 type burstResult struct {
 	Class      string `json:"class"`
 	Configured int64  `json:"configured"`
@@ -45,7 +55,7 @@ func percentOff(measured, promised float64) float64 { return 100 * (measured/pro
 
 // err names what was off by more than the tolerance. A burst is only wrong if
 // it is too large: a busy machine makes it smaller.
-func (r *Report) err() error {
+func (r *report) err() error {
 	var wrong []string
 	for _, p := range r.Phases {
 		for _, c := range p.Classes {
@@ -66,24 +76,25 @@ func (r *Report) err() error {
 }
 
 // writeJSON writes the report for programs.
-func (r *Report) writeJSON(w io.Writer) error {
+func (r *report) writeJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(r)
 }
 
 // print writes the report as a table.
-func (r *Report) print(out io.Writer) {
-	s, width := plain, maxWidth
+func (r *report) print(out io.Writer) {
+	s, width := styleOf(os.Getenv), maxWidth
 	if f, ok := terminal(out); ok {
-		s = styleOf(os.Getenv)
 		width, _ = size(f)
+	} else {
+		s.color = false
 	}
 	io.WriteString(out, strings.Join(r.table(s, width), "\n")+"\n")
 }
 
 // table returns the report in lines of at most width.
-func (r *Report) table(s style, width int) []string {
+func (r *report) table(s style, width int) []string {
 	t := table{style: s, width: width}
 	for _, p := range r.Phases {
 		t.head(p.Phase, "promised", "measured", "off", "fairness", "mbit, and why")
@@ -101,11 +112,11 @@ func (r *Report) table(s style, width int) []string {
 		off := b.off()
 		t.row(i, b.Class, kib(b.Configured), kib(b.Measured), fmt.Sprintf("%.1f %%", 100+off), off > Tolerance, "", b.Reason)
 	}
-	t.lines = append(t.lines, "")
-	if r.err() == nil {
-		t.lines = append(t.lines, s.sgr(green, fmt.Sprintf("%s every class has what the policy promises, within %d %%", s.done, Tolerance)))
+	verdict := s.sgr(green, fmt.Sprintf("%s every class has what the policy promises, within %d %%", s.done, Tolerance))
+	if r.err() != nil { // which the caller prints
+		verdict = "A busy machine makes rates fall short: try again when it is idle."
 	}
-	t.lines = append(t.lines, s.sgr(faint, "Measured by the receivers, in payload. Fairness: Jain's index among connections."))
+	t.lines = append(t.lines, "", verdict, s.sgr(faint, "Measured by the receivers, in payload. Fairness: Jain's index among connections."))
 	return t.lines
 }
 
@@ -133,9 +144,8 @@ func (t *table) row(i int, name string, promised, measured float64, off string, 
 
 // add ends a line with the reason, if there is room to tell it.
 func (t *table) add(name, columns, why string) {
-	line := name + columns
 	if room := t.width - columnsWidth - 2; room >= 20 {
-		line += "  " + t.sgr(faint, t.clip(why, room))
+		columns += "  " + t.sgr(faint, t.clip(why, room))
 	}
-	t.lines = append(t.lines, line)
+	t.lines = append(t.lines, name+strings.TrimRight(columns, " "))
 }

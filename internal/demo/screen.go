@@ -87,7 +87,7 @@ func (l *lines) draw(f frame) {
 	if f.step != l.step {
 		l.step = f.step
 		name, text := about(f.step)
-		fmt.Fprintf(l.out, "%s: %s\n", name, text)
+		fmt.Fprintln(l.out, strings.Join(wrap(name+": "+text, 80), "\n"))
 	}
 	if f.rates == nil {
 		return

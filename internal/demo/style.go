@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A style is what a terminal can show. The zero style is plain text without color.
+// A style is what a terminal can show.
 type style struct {
 	color bool
 	glyphs
@@ -30,9 +30,6 @@ func styleOf(getenv func(string) string) style {
 	}
 	return s
 }
-
-// plain is for what is no terminal.
-var plain = style{glyphs: blocks}
 
 // Select Graphic Rendition codes.
 const (

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,7 +132,7 @@ func (c *class) arrived() bool { return c.got.Bytes(0) == c.sent.Load() }
 func (c *class) close() {
 	c.stopped.Store(true)
 	c.listener.Close()
-	for _, conn := range append(c.clients, c.servers...) {
+	for _, conn := range slices.Concat(c.clients, c.servers) {
 		conn.Close()
 	}
 	c.senders.Wait()

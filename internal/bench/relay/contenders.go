@@ -21,13 +21,13 @@ type contender struct {
 
 var (
 	shaperd = contender{"shaperd", "shaperd", func(rate string) string {
-		limits, classes := "", ""
+		links, classes := "", ""
 		if rate != "" {
-			limits = ", upload: " + rate
+			links = ", upload: " + rate + ", download: " + rate
 			classes = "classes: [{name: only, rate: 100%, default: true}]\n"
 		}
 		return fmt.Sprintf("%srelays:\n  - {name: bench, kind: forward, listen: %q, upstream: %q%s}\nmetrics: {listen: off}\n",
-			classes, relayAddr, upstreamAddr, limits)
+			classes, relayAddr, upstreamAddr, links)
 	}, func(file string) []string { return []string{"run", "--config", file} }}
 
 	haproxy = contender{"HAProxy", "haproxy", func(string) string {
