@@ -117,9 +117,9 @@ func (c *class) weigh() {
 		largest = max(largest, k.rate.rate)
 	}
 	for _, k := range c.kids {
-		k.weight = chunkMax
+		k.weight = c.chunk
 		if largest > 0 {
-			k.weight = max(int64(float64(chunkMax)*float64(k.rate.rate)/float64(largest)), chunkMax/1000)
+			k.weight = max(int64(float64(c.chunk)*float64(k.rate.rate)/float64(largest)), c.chunk/1000, 1)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -92,7 +93,7 @@ func TestAnInterruptedDemoLeavesTheTerminalAsItWas(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- run(ctx, program, false, time.Minute, promises)
-		program.WriteString("the end\n")
+		io.WriteString(program, "the end\n")
 	}()
 	var shown strings.Builder
 	buf := make([]byte, 4096)
