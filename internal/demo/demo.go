@@ -232,8 +232,7 @@ func (d *demo) burst(ctx context.Context, c *class, r *burstResult) error {
 	if err := d.until(ctx, c.arrived); err != nil {
 		return err
 	}
-	list := append([]measure.Arrival{{At: began}}, c.got.Since(began)...)
-	r.Measured = max(r.Measured, int64(measure.Burst(list, perSecond)))
+	r.Measured = max(r.Measured, int64(measure.Burst(c.got.Since(began), began, perSecond)))
 	return nil
 }
 

@@ -33,13 +33,14 @@ func Rate(list []Arrival, span time.Duration, conns int) (rate float64, each []f
 	return total / (last - list[0].At).Seconds(), each
 }
 
-// Burst returns the most bytes that had arrived, at any time from the first
-// arrival on, above what rate (bytes per second) had earned since.
-func Burst(list []Arrival, rate float64) (most float64) {
+// Burst returns the most bytes that had arrived, at any time, above what rate
+// (bytes per second) had earned since from: just before the first of them was
+// sent. What comes late on its way makes it smaller, and nothing makes it larger.
+func Burst(list []Arrival, from time.Duration, rate float64) (most float64) {
 	var total float64
 	for _, a := range list {
 		total += float64(a.N)
-		most = max(most, total-rate*(a.At-list[0].At).Seconds())
+		most = max(most, total-rate*(a.At-from).Seconds())
 	}
 	return most
 }

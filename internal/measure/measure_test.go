@@ -25,7 +25,7 @@ func TestRateAndBurstOfASteadyFlowAfterABurst(t *testing.T) {
 	if math.Abs(rate-1e6) > 1 || each[0] != 500_000 || each[1] != 500_000 {
 		t.Errorf("rate %v, each %v", rate, each)
 	}
-	if got := Burst(list, 1e6); math.Abs(got-5000) > 1e-6 {
+	if got := Burst(list, 0, 1e6); math.Abs(got-5000) > 1e-6 {
 		t.Errorf("burst %v, want 5000", got)
 	}
 }

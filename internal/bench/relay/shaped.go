@@ -51,10 +51,11 @@ func (b *bench) shapedOnce(text string, conns int) error {
 		span, idle = time.Second, time.Second
 	}
 	src := &source{}
+	defer src.close()
 	if err := src.open(conns, int(max(4096, bytes/100))); err != nil {
+		src.on() // for close
 		return err
 	}
-	defer src.close()
 	src.on()
 	time.Sleep(time.Second) // past the burst of the start
 	from := r.Now()
@@ -67,7 +68,7 @@ func (b *bench) shapedOnce(text string, conns int) error {
 	from = r.Now()
 	src.on()
 	time.Sleep(time.Second)
-	burst := measure.Burst(r.Since(from), bytes)
+	burst := measure.Burst(r.Since(from), from, bytes)
 
 	deviation := (got/bytes - 1) * 100
 	each = slices.DeleteFunc(each, func(v float64) bool { return v == 0 })
@@ -106,14 +107,15 @@ func (r *receiver) serve(ln net.Listener) {
 
 // A source writes as much as it can on its connections while it is on.
 type source struct {
-	list    []net.Conn
-	sending atomic.Bool
-	wg      sync.WaitGroup
-	done    atomic.Bool
+	list []net.Conn
+	gate sync.RWMutex // held while it is off
+	wg   sync.WaitGroup
+	done atomic.Bool
 }
 
 // open connects, with a small buffer: what is in it still comes after off.
 func (s *source) open(conns, buffer int) error {
+	s.off()
 	for range conns {
 		c, err := net.Dial("tcp4", relayAddr)
 		if err != nil {
@@ -124,20 +126,18 @@ func (s *source) open(conns, buffer int) error {
 		s.wg.Go(func() {
 			buf := make([]byte, 256<<10)
 			for !s.done.Load() {
-				if !s.sending.Load() {
-					time.Sleep(time.Millisecond)
-					continue
-				}
+				s.gate.RLock()
 				_ = c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
 				_, _ = c.Write(buf)
+				s.gate.RUnlock()
 			}
 		})
 	}
 	return nil
 }
 
-func (s *source) on()  { s.sending.Store(true) }
-func (s *source) off() { s.sending.Store(false) }
+func (s *source) on()  { s.gate.Unlock() }
+func (s *source) off() { s.gate.Lock() }
 
 func (s *source) close() {
 	s.done.Store(true)
