@@ -65,9 +65,8 @@ func keysOf(m *Match) (k keys) {
 type group struct {
 	first   int32 // the group's first rule
 	rules   []int32
-	tables  []table
-	which   []dimension // of each table
-	compare bool        // a dimension has no table: candidates are compared with the flow
+	tables  []table // the largest first: where a flow has no rule at all, that shows soonest
+	compare bool    // a dimension has no table: candidates are compared with the flow
 }
 
 func newGroup(k keys, list []int32, rules []Rule) group {
@@ -77,12 +76,12 @@ func newGroup(k keys, list []int32, rules []Rule) group {
 			continue
 		}
 		if t, ok := newTable(d, list, rules); ok {
-			g.which = append(g.which, d)
 			g.tables = append(g.tables, t)
 		} else {
 			g.compare = true
 		}
 	}
+	slices.SortStableFunc(g.tables, func(a, b table) int { return len(b.starts) - len(a.starts) })
 	return g
 }
 
@@ -92,7 +91,7 @@ func (g *group) match(rules []Rule, f *Flow, v *values, limit int32, accept func
 	var sets [numDimensions][2]*ruleSet
 	candidates, shortest, least := [2][]int32{g.rules}, -1, len(g.rules)
 	for i := range g.tables {
-		sets[i] = g.tables[i].lookup(g.which[i], v)
+		sets[i] = g.tables[i].lookup(v)
 		a, b := sets[i][0].rules(), sets[i][1].rules()
 		if len(a)+len(b) == 0 {
 			return limit

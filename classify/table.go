@@ -33,6 +33,16 @@ func (p point) compare(q point) int {
 	return cmp.Or(cmp.Compare(p.family, q.family), cmp.Compare(p.hi, q.hi), cmp.Compare(p.lo, q.lo))
 }
 
+func (p *point) after(q *point) bool {
+	switch {
+	case p.family != q.family:
+		return p.family > q.family
+	case p.hi != q.hi:
+		return p.hi > q.hi
+	}
+	return p.lo > q.lo
+}
+
 // next returns the point after p, and false at the end of the family.
 func (p point) next() (point, bool) {
 	p.lo++
@@ -121,6 +131,7 @@ func prefixes(list []netip.Prefix) (spans []span) {
 // at every point where that changes, the dimension falls into intervals;
 // starts has their first points in order, and sets what is accepted from there on.
 type table struct {
+	of     dimension
 	starts []point
 	sets   []*ruleSet // nil for none
 }
@@ -146,6 +157,7 @@ func newTable(d dimension, list []int32, rules []Rule) (t table, ok bool) {
 		}
 	}
 	slices.SortStableFunc(edges, func(a, b edge) int { return a.at.compare(b.at) })
+	t.of = d
 	var accepted []int32 // in order
 	known, entries := map[string]*ruleSet{}, 0
 	for i := 0; i < len(edges); {
@@ -190,10 +202,10 @@ func (t *table) at(p point) *ruleSet {
 	lo, hi := 0, len(t.starts)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		if t.starts[mid].compare(p) <= 0 {
-			lo = mid + 1
-		} else {
+		if t.starts[mid].after(&p) {
 			hi = mid
+		} else {
+			lo = mid + 1
 		}
 	}
 	if lo == 0 || t.starts[lo-1].family != p.family {
@@ -202,9 +214,9 @@ func (t *table) at(p point) *ruleSet {
 	return t.sets[lo-1]
 }
 
-// lookup returns the rules that accept the flow in dimension d: two sets for a port on either side.
-func (t *table) lookup(d dimension, v *values) [2]*ruleSet {
-	switch d {
+// lookup returns the rules that accept the flow in the table's dimension: two sets for a port on either side.
+func (t *table) lookup(v *values) [2]*ruleSet {
+	switch t.of {
 	case dimProto:
 		return [2]*ruleSet{t.at(v.proto)}
 	case dimPort:
