@@ -5,6 +5,10 @@ export PATH := $(PATH):/usr/local/go/bin
 GO_FOUND := $(shell PATH="$(PATH)" command -v go)
 GO = $(or $(GO_FOUND),$(error Go is needed, on PATH or in /usr/local/go: see https://go.dev/dl))
 
+# One way to build for all of it, so that the compiler's cache serves all: static, without paths of this machine.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath $(GOFLAGS)
+
 PREFIX ?= /usr/local
 SHARE = $(PREFIX)/share
 FUZZTIME ?= 10s
@@ -25,15 +29,13 @@ demo: build ## four classes on loopback: live bars, then a table of what was mea
 	bin/shaperd demo
 
 test: ## install what the tests need, then run all of them with the race detector
-	sh tools/test-deps.sh
+	sh tools/deps.sh test
 	@$(GO) -C tools build -o ../bin/gotest ./gotest
-	bin/gotest -race $(TESTFLAGS) ./...
+	CGO_ENABLED=1 bin/gotest -race $(TESTFLAGS) ./...
 	@$(GO) -C tools test ./...
 
 build: ## build bin/shaperd
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/shaperd ./cmd/shaperd
-
-bin/shaperd: | build
+	$(GO) build -o bin/shaperd ./cmd/shaperd
 
 lint: $(LINTER) ## check style, names, imports and common faults
 	$(LINTER) run ./...
@@ -57,6 +59,7 @@ bench: ## run the Go benchmarks
 	$(GO) test -run='^$$' -bench=. -benchmem ./...
 
 bench-relay: ## measure the relay beside HAProxy, nginx and io.Copy: minutes, as root
+	sh tools/deps.sh bench-relay
 	$(GO) run ./internal/bench/relay
 
 man: build ## write the man pages to bin/man
@@ -74,7 +77,7 @@ install: $(if $(wildcard bin/shaperd),,build) $(if $(wildcard bin/man),,man) ## 
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|/usr/local/bin|$(PREFIX)/bin|' systemd/shaperd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/shaperd.service
 	install -d $(DESTDIR)$(SHARE)/doc/shaperd/examples
-	install -m644 configs/reference.yaml configs/examples/*.yaml $(DESTDIR)$(SHARE)/doc/shaperd/examples
+	install -m644 configs/reference.yaml configs/shaperd.schema.json configs/examples/*.yaml $(DESTDIR)$(SHARE)/doc/shaperd/examples
 	test -e $(DESTDIR)/etc/shaperd/shaperd.yaml || install -Dm644 configs/default.yaml $(DESTDIR)/etc/shaperd/shaperd.yaml
 
 clean: ## remove what was built

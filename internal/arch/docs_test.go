@@ -5,9 +5,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,5 +135,38 @@ func TestPoliciesInTheDocsLoad(t *testing.T) {
 	}
 	if found == 0 {
 		t.Error("found no policy in the docs")
+	}
+}
+
+// What the README shows of a terminal is what the program prints of the README's own policy.
+func TestTerminalInTheReadmeIsTrue(t *testing.T) {
+	readme := pages(t)["README.md"]
+	dir := t.TempDir()
+	program := filepath.Join(dir, "shaperd")
+	build := []string{"build", "-o", program, "shaperd/cmd/shaperd"}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		build = slices.Insert(build, 1, "-race") // as the tests are built: it is compiled already
+	}
+	if out, err := exec.Command("go", build...).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	policy := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(readme)[1]
+	wrong := strings.NewReplacer("2mbit ", "2mbps ", "priority: 7", "prioritty: 7").Replace(policy)
+	for name, text := range map[string]string{"office.yaml": policy, "bad.yaml": wrong} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := regexp.MustCompile("(?s)```console\n\\$ bin/shaperd (.*?)\n(.*?)```").FindAllStringSubmatch(readme, -1)
+	if len(shown) == 0 {
+		t.Fatal("the README shows no terminal")
+	}
+	for _, m := range shown {
+		cmd := exec.Command(program, strings.Fields(m[1])...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput() // a wrong policy is an error
+		if string(out) != m[2] {
+			t.Errorf("shaperd %s prints\n%s\nand the README shows\n%s", m[1], out, m[2])
+		}
 	}
 }

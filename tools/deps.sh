@@ -1,0 +1,61 @@
+#!/bin/sh
+# Installs the programs that the tests (deps.sh test) or the relay's benchmark
+# (deps.sh bench-relay) run, or says which are missing and how to get them. Does
+# nothing, quickly, when all are there.
+set -eu
+
+# command or file, Debian packages, what for
+case ${1:-} in
+test) needs='
+gcc              gcc,libc6-dev        race detector
+promtool         prometheus           check of the metrics'\'' names and units
+systemd-analyze  systemd              check of the unit
+' ;;
+bench-relay) needs='
+ip               iproute2             network namespace
+haproxy          haproxy              contender
+nginx            nginx-light          contender
+/usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream contender
+' ;;
+*)
+	echo "usage: deps.sh test|bench-relay" >&2
+	exit 2
+	;;
+esac
+PATH=$PATH:/usr/sbin:/sbin
+
+missing=$(echo "$needs" | while read -r what packages why; do
+	[ -z "$what" ] || [ -e "$what" ] || command -v "$what" >/dev/null || echo "$what $packages $why"
+done)
+[ -n "$missing" ] || exit 0
+packages=$(echo "$missing" | awk '{print $2}' | tr , '\n' | sort -u | xargs)
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+	{
+		echo "make $1 needs programs that are not installed:"
+		echo "$missing" | while read -r what _ why; do printf '  %-16s %s\n' "$what" "$why"; done
+		echo "On Debian or Ubuntu: sudo apt-get install --no-install-recommends $packages"
+		echo "Elsewhere install the packages that have them. Then run it again."
+	} >&2
+	exit 1
+fi
+
+# No package may start its service: 101 is "not allowed" for invoke-rc.d.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+	trap 'rm -f $policy' EXIT
+	trap 'exit 1' HUP INT TERM
+	printf '#!/bin/sh\nexit 101\n' >$policy
+	chmod +x $policy
+fi
+
+echo "Installing for make $1: $packages"
+export DEBIAN_FRONTEND=noninteractive
+install="apt-get install -qq -y --no-install-recommends $packages"
+log=$(mktemp)
+# shellcheck disable=SC2086 # the words of the command
+$install >"$log" 2>&1 || { apt-get update -qq && $install; } >"$log" 2>&1 || {
+	cat "$log" >&2
+	exit 1
+}
+rm -f "$log"
