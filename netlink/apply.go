@@ -1,0 +1,145 @@
+package netlink
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// applyTries is how often an apply begins again because an interface came or went meanwhile.
+const applyTries = 5
+
+// apply brings the kernel to what c says, all of it or nothing: when a step is
+// refused, what was there before is put back. It returns what it changed.
+// Leave decides about interfaces that cannot be as c wants them, or need not be
+// now: true leaves such a one as it is, and its error is for leave to keep; with
+// a nil leave they fail the apply.
+func (d *Datapath) apply(c *Config, leave func(*site, error) bool) (p *Plan, err error) {
+	for range applyTries {
+		p, err = d.applyOnce(c, leave)
+		if !errors.Is(err, unix.ENODEV) {
+			break
+		}
+	}
+	return p, err
+}
+
+func (d *Datapath) applyOnce(c *Config, leave func(*site, error) bool) (*Plan, error) {
+	sites, missing, err := d.sites(c)
+	if err != nil {
+		return nil, err
+	}
+	if leave != nil {
+		sites = slices.DeleteFunc(sites, func(s *site) bool { return leave(s, s.check()) })
+	}
+	if err := checkAll(sites); err != nil {
+		return nil, err
+	}
+	before := snapshot(sites)
+	p := &Plan{Missing: missing}
+	if err = d.execute(sites, p); err == nil && len(p.Changes) > 0 {
+		err = d.verify(sites)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.restore(before))
+	}
+	return p, nil
+}
+
+// execute sends the changes of the sites, and adds them to the plan.
+func (d *Datapath) execute(sites []*site, p *Plan) error {
+	var changes, after []Change
+	for _, s := range sites {
+		made, gone := s.servantChanges()
+		if len(made) > 0 {
+			servant, err := d.addServant(s.device)
+			if err != nil {
+				return err
+			}
+			if s.servant = servant; s.egressHas.hook == "" {
+				if err := d.rememberHook(servant); err != nil {
+					return fmt.Errorf("write the alias of %s: %w", servant.Name, explain(err))
+				}
+			}
+		}
+		p.Changes, after = append(p.Changes, made...), append(after, gone...)
+		changes = append(changes, s.diff()...)
+	}
+	sortByPhase(changes)
+	p.Changes = slices.Concat(p.Changes, changes, after)
+	if err := d.send(changes); err != nil {
+		return err
+	}
+	for _, s := range sites {
+		if s.servant != nil && !s.wantsIngress() {
+			if err := d.removeServant(s.servant); err != nil {
+				return err
+			}
+			s.servant = nil
+		}
+	}
+	return nil
+}
+
+// send sends the changes in order. What is to be deleted may have gone already.
+func (d *Datapath) send(changes []Change) error {
+	requests := make([]request, len(changes))
+	for i := range changes {
+		requests[i] = changes[i].send
+	}
+	return d.socket.do(requests, func(i int, err error) error {
+		if gone := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL); gone && changes[i].Verb == verbDelete {
+			return nil
+		}
+		return changes[i].refused(err)
+	})
+}
+
+// verify reads all again: the kernel may have taken something and meant something else.
+func (d *Datapath) verify(sites []*site) error {
+	states, err := d.socket.observe()
+	if err != nil {
+		return err
+	}
+	for _, s := range sites {
+		s.observe(states)
+		if left := s.diff(); len(left) > 0 {
+			return fmt.Errorf("the kernel took it and has something else: still to do: %s", left[0].String())
+		}
+	}
+	return nil
+}
+
+// snapshot returns sites that want what the given ones have.
+func snapshot(sites []*site) (before []*site) {
+	for _, s := range sites {
+		b := *s
+		b.egress, b.ingress = s.egressHas.tree, s.ingressHas.tree
+		before = append(before, &b)
+	}
+	return before
+}
+
+// restore puts back what a snapshot has, as far as it can.
+func (d *Datapath) restore(before []*site) error {
+	states, err := d.socket.observe()
+	if err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
+	for _, s := range before {
+		if s.device != nil && s.servant == nil { // it may have been made meanwhile
+			if l, err := d.links.LinkByName(ifbName(s.device.Name)); err == nil {
+				if dev := newDevice(l); dev.servant() {
+					s.servant = dev
+				}
+			}
+		}
+		s.observe(states)
+	}
+	if err := d.execute(before, &Plan{}); err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("undo: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,340 @@
+package netlink
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	flagsAdd     = unix.NLM_F_CREATE | unix.NLM_F_EXCL
+	flagsReplace = unix.NLM_F_CREATE | unix.NLM_F_REPLACE
+	flagsChange  = 0
+)
+
+// A differ finds the changes from what one device has to what it is to have.
+type differ struct {
+	device  *Device
+	has     *state
+	wants   tree
+	changes []Change
+	fresh   bool              // the root is made anew, and all below it
+	removed map[Handle]bool   // observed classes that go in phaseClear
+	got     map[Handle]*class // observed, by handle
+	parents map[Handle]bool   // observed classes that have classes
+	queued  map[Handle]*qdisc // observed, by parent
+	want    map[Handle]*class // planned, by handle
+	actual  map[Handle]Handle // the handles of planned queues, which may be in either range
+}
+
+// diff returns the changes, none when there is nothing to do. An empty tree
+// wants nothing of ours at the root.
+func diff(d *Device, has *state, wants tree) []Change {
+	df := differ{
+		device: d, has: has, wants: wants, removed: map[Handle]bool{}, actual: map[Handle]Handle{},
+		got: map[Handle]*class{}, parents: map[Handle]bool{}, queued: map[Handle]*qdisc{}, want: map[Handle]*class{},
+	}
+	for i := range has.classes {
+		df.got[has.classes[i].handle] = &has.classes[i]
+		df.parents[has.classes[i].parent] = true
+	}
+	for i := range has.qdiscs {
+		df.queued[has.qdiscs[i].parent] = &has.qdiscs[i]
+	}
+	for i := range wants.classes {
+		df.want[wants.classes[i].handle] = &wants.classes[i]
+	}
+	df.root()
+	if len(wants.qdiscs) == 0 {
+		return df.changes
+	}
+	df.moved()
+	df.classes()
+	df.queues()
+	df.filters()
+	df.removals()
+	return df.changes
+}
+
+func (df *differ) index() int32 { return int32(df.device.Index) }
+
+func (df *differ) change(p phase, verb, object, command string, fields []FieldChange, why string, send request) {
+	df.changes = append(df.changes, Change{
+		Device: df.device.Name, Verb: verb, Object: object, Fields: fields, Why: why, Command: "tc " + command, phase: p, send: send,
+	})
+}
+
+// root compares the root qdisc; HTB's cannot change but for its overhead.
+func (df *differ) root() {
+	got := df.has.root()
+	if len(df.wants.qdiscs) == 0 {
+		if got != nil {
+			df.deleteRoot(got, "the policy does not shape it", phaseRemove)
+		}
+		return
+	}
+	want := &df.wants.qdiscs[0]
+	why := ""
+	switch {
+	case got == nil:
+		if !df.has.other.kernelsOwn() {
+			why = "takes over from " + df.has.other.kind
+		}
+	case got.options.kind() != want.options.kind():
+		why = fmt.Sprintf("it is %s until now", got.options.kind())
+		df.deleteRoot(got, why, phaseClear)
+	case got.options.kind() == kindHTB:
+		if list := differing(got.options.fields(), want.options.fields()); len(list) > 0 {
+			why = "HTB cannot change it in place"
+			df.deleteRoot(got, why, phaseClear)
+			break
+		}
+		if got.overhead != want.overhead {
+			df.change(phaseBuild, verbChange, want.title(), want.command(verbChange, df.device.Name), differing(got.fields(), want.fields()), "",
+				want.message(df.index(), flagsChange, false))
+		}
+		return
+	default:
+		df.queue(want, got, phaseBuild)
+		return
+	}
+	df.fresh = true
+	df.change(phaseBuild, verbAdd, want.title(), want.command(verbReplace, df.device.Name), added(want.fields()), why,
+		want.message(df.index(), flagsReplace, true))
+}
+
+func (df *differ) deleteRoot(q *qdisc, why string, p phase) {
+	df.change(p, verbDelete, q.title(), q.command(verbDelete, df.device.Name), nil, why, q.removal(df.index()))
+}
+
+// gotClass returns the class that the kernel has and keeps, nil for none.
+func (df *differ) gotClass(h Handle) *class {
+	if df.fresh || df.removed[h] {
+		return nil
+	}
+	return df.got[h]
+}
+
+// moved removes classes that get another parent, which HTB would ignore, with all that is in them.
+func (df *differ) moved() {
+	if df.fresh {
+		return
+	}
+	var gone []*class
+	for i := range df.has.classes { // parents come first
+		c := &df.has.classes[i]
+		if want := df.want[c.handle]; df.removed[c.parent] || want != nil && want.parent != c.parent {
+			df.removed[c.handle] = true
+			gone = append(gone, c)
+		}
+	}
+	for _, c := range slices.Backward(gone) {
+		df.change(phaseClear, verbDelete, df.nameOf(c), c.command(verbDelete, df.device.Name), nil, "it gets another parent", c.removal(df.index()))
+	}
+}
+
+// nameOf is the title of an observed class, by the plan's name where it has it.
+func (df *differ) nameOf(c *class) string {
+	if want := df.want[c.handle]; want != nil {
+		return want.title()
+	}
+	return "class " + c.handle.String()
+}
+
+// hadClasses reports whether the kernel's class is an inner one that stays.
+func (df *differ) hadClasses(h Handle) bool { return df.gotClass(h) != nil && df.parents[h] }
+
+func (df *differ) classes() {
+	for i := range df.wants.classes {
+		want := &df.wants.classes[i]
+		got := df.gotClass(want.handle)
+		if got == nil {
+			df.change(phaseBuild, verbAdd, want.title(), want.command(verbAdd, df.device.Name), added(explained(want.htb.fields(), want.why)), "",
+				want.message(df.index(), flagsAdd))
+			continue
+		}
+		p, had := phaseBuild, got.htb.settle(want.htb, want.inner)
+		if !want.inner && df.hadClasses(want.handle) {
+			p = phaseLate
+		}
+		if list := differing(had.fields(), explained(want.htb.fields(), want.why)); len(list) > 0 {
+			df.change(p, verbChange, want.title(), want.command(verbChange, df.device.Name), list, "", want.message(df.index(), flagsChange))
+		}
+	}
+}
+
+func (df *differ) queues() {
+	for i := range df.wants.qdiscs[1:] {
+		want := df.wants.qdiscs[i+1] // a copy: its parent may have another handle than planned
+		p, parent := phaseBuild, want.parent
+		if handle, ok := df.actual[parent&^0xffff]; ok {
+			want.parent = handle | Handle(parent.minor())
+		}
+		if parent.major() == rootMajor && parent.minor() != 0 && df.hadClasses(parent) {
+			p = phaseLate
+		}
+		var got *qdisc
+		if !df.fresh && (parent.major() != rootMajor || df.gotClass(parent) != nil || parent == htbRoot|1) {
+			got = df.queued[want.parent]
+		}
+		df.queue(&want, got, p)
+	}
+}
+
+// queue compares a qdisc that is not HTB's with the one in its place.
+func (df *differ) queue(want, got *qdisc, p phase) {
+	planned := want.handle
+	df.actual[planned] = planned
+	if got == nil {
+		df.change(p, verbAdd, want.title(), want.command(verbAdd, df.device.Name), added(want.fields()), "", want.message(df.index(), flagsReplace, true))
+		return
+	}
+	if got.handle == planned.sibling() {
+		df.actual[planned], want.handle = got.handle, got.handle
+	}
+	had := qdisc{options: got.options.settle(want.options), overhead: got.overhead}
+	why := ""
+	switch list := differing(had.fields(), want.fields()); {
+	case got.options.kind() != want.options.kind():
+		why = "it is " + got.options.kind() + " until now"
+	case got.handle != want.handle:
+		why = "its handle is not ours"
+	case len(list) == 0:
+		return
+	case df.wedges(got.options, want.options):
+		why = "a burst below one offloaded packet would stop the queue for ever, if it came while one waits"
+	default:
+		df.change(p, verbChange, want.title(), want.command(verbChange, df.device.Name), list, "", want.message(df.index(), flagsChange, true))
+		return
+	}
+	if got.handle == want.handle { // what is in its place may not have its handle
+		want.handle = want.handle.sibling()
+		df.actual[planned] = want.handle
+	}
+	df.change(p, verbReplace, want.title(), want.command(verbReplace, df.device.Name), differing(had.fields(), want.fields()), why,
+		want.message(df.index(), flagsReplace, true))
+}
+
+// wedges reports whether a change in place would leave a waiting packet larger than the bucket.
+func (df *differ) wedges(got, want options) bool {
+	from, ok := got.(tbf)
+	to, both := want.(tbf)
+	return ok && both && to.burst < from.burst && int(to.burst) < df.device.GSO
+}
+
+// removals deletes classes that the plan does not have, children first; their queues go with them.
+func (df *differ) removals() {
+	if df.fresh {
+		return
+	}
+	for i := len(df.has.classes) - 1; i >= 0; i-- {
+		if c := &df.has.classes[i]; !df.removed[c.handle] && df.want[c.handle] == nil {
+			df.change(phaseRemove, verbDelete, df.nameOf(c), c.command(verbDelete, df.device.Name), nil, "no class of the policy", c.removal(df.index()))
+		}
+	}
+}
+
+// filterAlternate is how far the preferences of two sets of u32 filters are apart: a new set comes into force before the old one goes.
+const filterAlternate = 8
+
+func (df *differ) filters() {
+	got := df.has.filters
+	if df.fresh {
+		got = nil
+	}
+	got = slices.DeleteFunc(slices.Clone(got), func(f filter) bool { return f.parent != htbRoot })
+	wants := df.wants.filters
+	if sameFilters(got, wants, 0) || sameFilters(got, wants, filterAlternate) {
+		return
+	}
+	shift := uint16(0)
+	if slices.ContainsFunc(got, func(f filter) bool { return f.kind == kindU32 && f.pref < prefFirst+filterAlternate }) {
+		shift = filterAlternate
+	}
+	for i := range wants {
+		f := wants[i]
+		f.pref += shift
+		at := slices.IndexFunc(got, func(g filter) bool { return g.key() == f.key() })
+		verb := verbAdd
+		if at >= 0 {
+			verb = verbChange
+		}
+		df.change(phaseFilter, verb, f.title(), f.command(verb, df.device.Name), nil, f.why, f.message(df.index(), unix.NLM_F_CREATE|flagsOf(at >= 0)))
+	}
+	gone := map[filterKey]bool{}
+	for i := range got {
+		f := filter{parent: got[i].parent, pref: got[i].pref, protocol: got[i].protocol, kind: got[i].kind, name: "of another policy"}
+		if slices.ContainsFunc(wants, func(w filter) bool { return w.pref+shift == f.pref && w.protocol == f.protocol }) || gone[f.key()] {
+			continue
+		}
+		gone[f.key()] = true
+		df.change(phaseFilter, verbDelete, f.title(), f.command(verbDelete, df.device.Name), nil, "replaced", f.removal(df.index()))
+	}
+}
+
+func flagsOf(exists bool) uint16 {
+	if exists {
+		return unix.NLM_F_REPLACE
+	}
+	return unix.NLM_F_EXCL
+}
+
+// sameFilters reports whether got is wants, with all preferences shifted.
+func sameFilters(got, wants []filter, shift uint16) bool {
+	if len(got) != len(wants) {
+		return false
+	}
+	by := map[filterKey]*filter{}
+	for i := range got {
+		by[got[i].key()] = &got[i]
+	}
+	for i := range wants {
+		f := wants[i]
+		f.pref += shift
+		if g := by[f.key()]; g == nil || g.kind != f.kind || !f.same(g.options) {
+			return false
+		}
+	}
+	return true
+}
+
+// hook finds the changes for what arrives at a device: the qdisc that takes
+// filters, shared with others, and our one filter in it. To is nil when nothing
+// is to be redirected any more.
+func hook(d *Device, has *state, to *Device, ours bool) []Change {
+	df := differ{device: d, has: has}
+	index := df.index()
+	var got *filter
+	if at := slices.IndexFunc(has.filters, func(f filter) bool { return f.parent == ingressHook }); at >= 0 {
+		got = &has.filters[at]
+	}
+	if to == nil {
+		if got != nil {
+			f := filter{parent: got.parent, pref: got.pref, protocol: got.protocol, kind: got.kind, name: "of what arrives"}
+			df.change(phaseRemove, verbDelete, f.title(), f.command(verbDelete, d.Name), nil, "what arrives is not shaped", f.removal(index))
+		}
+		if ours && has.hook != "" && has.shared == 0 {
+			q := clsact()
+			q.options = unknownOptions(has.hook)
+			df.change(phaseRemove, verbDelete, q.title(), "qdisc delete dev "+d.Name+" "+has.hook, nil, "nobody else has filters in it", q.removal(index))
+		}
+		return df.changes
+	}
+	if has.hook == "" {
+		q := clsact()
+		body := attrs(tcmsg{index: index, handle: q.handle, parent: q.parent}.append(nil))
+		body.text(nl.TCA_KIND, kindClsact)
+		df.change(phaseFilter, verbAdd, q.title(), "qdisc add dev "+d.Name+" clsact", nil, "", request{unix.RTM_NEWQDISC, flagsAdd, body})
+	}
+	f := redirect(to.Name, int32(to.Index))
+	switch {
+	case got == nil:
+		df.change(phaseFilter, verbAdd, f.title(), f.command(verbAdd, d.Name), nil, f.why, f.message(index, flagsAdd))
+	case got.kind != f.kind || got.protocol != f.protocol || !f.same(got.options):
+		f.handle = got.handle
+		df.change(phaseFilter, verbChange, f.title(), f.command(verbChange, d.Name), nil, "it sends elsewhere", f.message(index, flagsReplace))
+	}
+	return df.changes
+}
