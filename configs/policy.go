@@ -91,5 +91,6 @@ type Interface struct {
 	Line     int    // in the policy file
 	Egress   shaper.Link
 	Ingress  shaper.Link
-	Overhead int // bytes that the link adds to each IP packet; 0 leaves it to what the kernel counts
+	Overhead int  // bytes that the link adds to each IP packet; 0 leaves it to what the kernel counts
+	Takeover bool // replace what another program has put there
 }

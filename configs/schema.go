@@ -7,7 +7,7 @@ package configs
 type fileSpec struct {
 	// Classes of traffic, in order: the first that matches takes the flow. Without classes, one named "default" has the whole link.
 	Classes list[classSpec] `key:"classes"`
-	// Links of the kernel datapath. This version checks them and does not serve them.
+	// Links of the kernel datapath: network interfaces that the kernel shapes.
 	Interfaces list[interfaceSpec] `key:"interfaces"`
 	// TCP listeners whose connections are shaped in userspace.
 	Relays list[relaySpec] `key:"relays"`
@@ -68,6 +68,8 @@ type interfaceSpec struct {
 	Ingress value[rate] `key:"ingress"`
 	// What the link adds to each IP packet: a kind of link, or bytes. Not given: what the kernel counts.
 	Overhead value[overhead] `key:"overhead"`
+	// Replace the qdisc that another program has put there. Not given: it is left alone, and that is an error.
+	Takeover value[boolean] `key:"takeover"`
 }
 
 type relaySpec struct {

@@ -38,12 +38,17 @@ func (d *Datapath) applyOnce(c *Config, leave func(*site, error) bool) (*Plan, e
 		return nil, err
 	}
 	before := snapshot(sites)
-	p := &Plan{Missing: missing}
+	p := &Plan{Missing: missing, before: before}
 	if err = d.execute(sites, p); err == nil && len(p.Changes) > 0 {
 		err = d.verify(sites)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.restore(before))
+	}
+	for _, s := range sites {
+		if s.device != nil && s.config != nil {
+			d.condition(s.device.Name).index = s.device.Index
+		}
 	}
 	return p, nil
 }

@@ -1,8 +1,10 @@
 package netlink
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	vnl "github.com/vishvananda/netlink"
@@ -19,6 +21,11 @@ type Datapath struct {
 	socket *socket
 	links  *vnl.Handle
 	config Config // in force
+
+	port       uint32                // by which notifications name our socket
+	listener   *socket               // to what others change; of Run
+	conditions map[string]*condition // by interface
+	meters     meters
 }
 
 // Open opens the kernel's netlink for the namespace of the calling thread. It
@@ -27,23 +34,30 @@ func Open(log *slog.Logger) (*Datapath, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	d := &Datapath{log: log, kernel: thisKernel()}
+	d := &Datapath{log: log, kernel: thisKernel(), conditions: map[string]*condition{}, meters: meters{}}
 	var err error
 	if d.socket, err = openSocket(); err != nil {
 		return nil, err
 	}
+	d.port = d.socket.port()
+	if d.listener, err = openSocket(); err != nil {
+		d.socket.close()
+		return nil, err
+	}
 	if d.links, err = vnl.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		d.socket.close()
+		d.listener.close()
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}
 	return d, nil
 }
 
-// Close gives back the sockets.
+// Close gives back the sockets; Run must have returned.
 func (d *Datapath) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.socket.close()
+	d.listener.close()
 	d.links.Close()
 }
 
@@ -60,10 +74,35 @@ func (d *Datapath) Apply(c Config) (*Plan, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p, err := d.apply(&c, nil)
-	if err == nil {
-		d.config = c
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	p.config, d.config = d.config, c
+	return p, nil
+}
+
+// Undo puts back what was there before the Apply that made the plan, as far as
+// the kernel can say what that was.
+func (d *Datapath) Undo(p *Plan) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.config = p.config
+	return d.restore(p.before)
+}
+
+// Require returns a *MissingError for each interface that c names and that does
+// not exist. A pattern needs none.
+func (d *Datapath) Require(c Config) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, missing, err := d.sites(&c)
+	errs := []error{err}
+	for _, name := range missing {
+		if !strings.ContainsAny(name, "*?[") {
+			errs = append(errs, &MissingError{name})
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Clear removes all that is ours, and returns what it removed.

@@ -1,6 +1,7 @@
 package netlink
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,11 +11,11 @@ import (
 
 // A state is what the kernel has at one device.
 type state struct {
-	tree                    // what is ours
-	other  foreign          // the root qdisc, when it is not ours
-	hook   string           // the kind of qdisc for what arrives: clsact, ingress or none
-	shared int              // filters of others at the hook
-	stats  map[Handle]stats // of qdiscs and classes
+	tree                       // what is ours
+	other  foreign             // the root qdisc, when it is not ours
+	hook   string              // the kind of qdisc for what arrives: clsact, ingress or none
+	shared int                 // filters of others at the hook
+	stats  map[Handle]counters // of qdiscs and classes
 }
 
 // A foreign is another's qdisc at the root.
@@ -68,6 +69,27 @@ func (s *socket) objects(typ uint16, index int32, parent Handle) ([]object, erro
 
 // observe reads what the devices have, by their index.
 func (s *socket) observe() (map[int32]*state, error) {
+	states, err := s.measure()
+	if err != nil {
+		return nil, err
+	}
+	for index, st := range states {
+		var errs [2]error
+		if q := st.root(); q != nil && q.options.kind() == kindHTB {
+			errs[0] = s.filters(st, index, htbRoot)
+		}
+		if st.hook != "" {
+			errs[1] = s.filters(st, index, ingressHook)
+		}
+		if err := errors.Join(errs[:]...); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// measure reads what the devices have, and its counters, without the filters.
+func (s *socket) measure() (map[int32]*state, error) {
 	qdiscs, err := s.objects(unix.RTM_GETQDISC, 0, 0)
 	if err != nil {
 		return nil, fmt.Errorf("list qdiscs: %w", explain(err))
@@ -76,38 +98,24 @@ func (s *socket) observe() (map[int32]*state, error) {
 	for i := range qdiscs {
 		st := states[qdiscs[i].index]
 		if st == nil {
-			st = &state{stats: map[Handle]stats{}}
+			st = &state{stats: map[Handle]counters{}}
 			states[qdiscs[i].index] = st
 		}
 		st.addQdisc(&qdiscs[i])
 	}
 	for index, st := range states {
-		if err := s.complete(st, index); err != nil {
-			return nil, err
+		if q := st.root(); q != nil && q.options.kind() == kindHTB {
+			classes, err := s.objects(unix.RTM_GETTCLASS, index, 0)
+			if err != nil {
+				return nil, fmt.Errorf("list classes: %w", explain(err))
+			}
+			for i := range classes {
+				st.addClass(&classes[i])
+			}
 		}
+		st.order()
 	}
 	return states, nil
-}
-
-// complete reads the classes and filters of a device whose qdiscs are known.
-func (s *socket) complete(st *state, index int32) error {
-	if q := st.root(); q != nil && q.options.kind() == kindHTB {
-		classes, err := s.objects(unix.RTM_GETTCLASS, index, 0)
-		if err != nil {
-			return fmt.Errorf("list classes: %w", explain(err))
-		}
-		for i := range classes {
-			st.addClass(&classes[i])
-		}
-		if err := s.filters(st, index, htbRoot); err != nil {
-			return err
-		}
-	}
-	st.order()
-	if st.hook == "" {
-		return nil
-	}
-	return s.filters(st, index, ingressHook)
 }
 
 // root returns our root qdisc, nil when there is none.
@@ -154,6 +162,9 @@ func (st *state) addQdisc(o *object) {
 		st.hook = o.kind
 	case o.handle.ours():
 		q := qdisc{handle: o.handle, parent: o.parent, options: decodeOptions(o.kind, o.options), overhead: overheadOf(o.stab)}
+		if q.parent == root {
+			q.name = "root"
+		}
 		st.qdiscs = append(st.qdiscs, q)
 		st.stats[o.handle] = parseStats(o.stats)
 	case o.parent == root:

@@ -15,6 +15,9 @@ type Plan struct {
 	Missing []string `json:"missing,omitempty"`
 	// Notes are what the policy wants and the kernel cannot do exactly so, in words.
 	Notes []string `json:"notes,omitempty"`
+
+	before []*site // what was there before it was applied
+	config Config  // that was in force then
 }
 
 // A site is one interface with what it is to have: a tree for what leaves, and

@@ -41,8 +41,7 @@ const (
 	dumpTries   = 5
 )
 
-// openSocket opens a socket that also hears the multicast groups.
-func openSocket(groups ...int) (*socket, error) {
+func openSocket() (*socket, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("open netlink: %w", err)
@@ -56,14 +55,25 @@ func openSocket(groups ...int) (*socket, error) {
 	err = errors.Join(
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout),
 		unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
-	for _, g := range groups {
-		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, g))
-	}
 	if err != nil {
 		s.close()
 		return nil, fmt.Errorf("set up netlink: %w", err)
 	}
 	return s, nil
+}
+
+// hear has the socket receive what the kernel tells of links, qdiscs, classes
+// and filters, and has receive return after wait without any.
+func (s *socket) hear(wait time.Duration) error {
+	timeout := unix.NsecToTimeval(int64(wait))
+	err := errors.Join(
+		unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout),
+		unix.SetsockoptInt(s.fd, unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, unix.RTNLGRP_LINK),
+		unix.SetsockoptInt(s.fd, unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, unix.RTNLGRP_TC))
+	if err != nil {
+		return fmt.Errorf("listen to netlink: %w", err)
+	}
+	return nil
 }
 
 func (s *socket) close() { _ = unix.Close(s.fd) }

@@ -23,11 +23,10 @@ It exits with 1 if a file has an error.`
 
 // A checkResult is what was found in one file.
 type checkResult struct {
-	File     string           `json:"file"`
-	Valid    bool             `json:"valid"`
-	Errors   []*configs.Error `json:"errors,omitempty"`
-	Warnings []string         `json:"warnings,omitempty"`
-	Policy   *policyView      `json:"policy,omitempty"` // of a valid file
+	File   string           `json:"file"`
+	Valid  bool             `json:"valid"`
+	Errors []*configs.Error `json:"errors,omitempty"`
+	Policy *policyView      `json:"policy,omitempty"` // of a valid file
 
 	err error
 }
@@ -61,7 +60,7 @@ func newCheckCmd() *cobra.Command {
 		},
 	}
 	jsonFlag(cmd, &asJSON)
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors and warnings")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing but errors")
 	return cmd
 }
 
@@ -73,9 +72,6 @@ func checkFile(name string) checkResult {
 	}
 	if err == nil {
 		r.Valid = true
-		for _, w := range daemon.Reasons(daemon.CheckServable(p)) { // in order, but not for this version
-			r.Warnings = append(r.Warnings, w.Error())
-		}
 		return r
 	}
 	r.err = err
@@ -92,9 +88,6 @@ func checkFile(name string) checkResult {
 func (r checkResult) print(stdout, stderr io.Writer, quiet, first bool) {
 	if r.err != nil {
 		fmt.Fprintln(stderr, r.err)
-	}
-	for _, w := range r.Warnings {
-		fmt.Fprintf(stderr, "%s %s\n", styleOf(stderr).yellow("warning:"), w)
 	}
 	if quiet || !r.Valid {
 		return

@@ -23,7 +23,7 @@ func output(t *testing.T, wantCode int, args ...string) string {
 }
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "run", "check", "explain", "config", "config default", "version", "man", "completion"} {
+	for _, command := range []string{"", "run", "check", "explain", "config", "config default", "version", "man", "completion", "demo", "plan", "apply", "clear"} {
 		t.Run(command, func(t *testing.T) {
 			got := output(t, 0, append(strings.Fields(command), "--help")...)
 			golden(t, "help"+strings.ReplaceAll("-"+command, " ", "-")+".txt", got)
@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 		{"bad", 1, []string{"bad.yaml"}},
 		{"bad-json", 1, []string{"--json", "bad.yaml"}},
 		{"both", 1, []string{"good.yaml", "bad.yaml", "missing.yaml"}},
-		{"warned", 0, []string{"warned.yaml"}},
+		{"interfaces", 0, []string{"interfaces.yaml"}},
 		{"quiet", 1, []string{"--quiet", "good.yaml", "bad.yaml"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -48,6 +48,8 @@ func report(err error, stderr io.Writer) int {
 		return 0
 	case errors.Is(err, errReported):
 		return 1
+	case errors.Is(err, errDiffers):
+		return 2
 	}
 	fmt.Fprintf(stderr, "shaperd: %v\n", err)
 	if errors.As(err, new(usageError)) {

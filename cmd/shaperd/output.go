@@ -48,6 +48,16 @@ func (s style) sgr(code, text string) string {
 
 // table prints rows in aligned columns, indented; the first row is the head.
 func table(w io.Writer, s style, indent string, rows [][]string) {
+	columns(w, indent, rows, func(n int, text string) string {
+		if n == 0 {
+			return s.faint(text)
+		}
+		return text
+	})
+}
+
+// columns prints rows in aligned columns, each line as set makes it.
+func columns(w io.Writer, indent string, rows [][]string, set func(row int, text string) string) {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -63,10 +73,6 @@ func table(w io.Writer, s style, indent string, rows [][]string) {
 			line.WriteString(cell)
 			line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
 		}
-		text := strings.TrimRight(line.String(), " ")
-		if n == 0 {
-			text = s.faint(text)
-		}
-		fmt.Fprintf(w, "%s%s\n", indent, text)
+		fmt.Fprintf(w, "%s%s\n", indent, set(n, strings.TrimRight(line.String(), " ")))
 	}
 }

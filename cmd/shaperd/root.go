@@ -10,9 +10,10 @@ const rootHelp = `shaperd gives each kind of traffic on a Linux host its share.
 A policy file names classes by port, address, protocol or DSCP, each with a
 guaranteed rate, a ceiling up to which it may borrow what others leave, and a
 priority. A relay accepts TCP connections and moves their bytes at the pace of
-their class, fairly among clients.
+their class, fairly among clients. On network interfaces the kernel shapes all
+packets in the same way.
 
-Exit codes: 0 all is well, 1 an error, 2 wrong usage.`
+Exit codes: 0 all is well, 1 an error, 2 wrong usage (plan: something differs).`
 
 const rootExamples = `  shaperd run                                    # the built-in policy: a SOCKS5 proxy on 127.0.0.1:1080
   shaperd config reference > shaperd.yaml        # a policy to start from, all keys explained
@@ -38,6 +39,9 @@ func newRootCmd() *cobra.Command {
 		newRunCmd(),
 		newCheckCmd(),
 		newExplainCmd(),
+		newPlanCmd(),
+		newApplyCmd(),
+		newClearCmd(),
 		newConfigCmd(),
 		newDemoCmd(),
 		newVersionCmd(),

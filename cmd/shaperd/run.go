@@ -13,15 +13,17 @@ import (
 	"shaperd/internal/daemon"
 )
 
-const runHelp = `Run serves the relays of a policy until it is told to end.
+const runHelp = `Run serves the relays of a policy, and keeps its interfaces shaped by the kernel,
+until it is told to end.
 
 Without --config the policy is ` + policyFile + ` where there is one,
 else the built-in policy, which needs no privileges.
 
 Signals: HUP reads the policy again. What it changes comes into force without
 dropping a session, or, if anything is wrong with it, not at all. TERM and INT
-(Ctrl-C) stop accepting and let the sessions end, up to timeouts.drain; the
-second of them ends at once.
+(Ctrl-C) stop accepting and let the sessions end, up to timeouts.drain, then
+remove what shapes in the kernel; the second of them ends at once, and leaves the
+kernel shaping, as a crash does. The next start adopts what it finds.
 
 It tells systemd when it is ready, reloads and stops, answers its watchdog, and
 raises its own limit of open files as far as it may.`
@@ -31,7 +33,7 @@ func newRunCmd() *cobra.Command {
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:     "run",
-		Short:   "Serve the relays of a policy",
+		Short:   "Serve the relays and interfaces of a policy",
 		Long:    runHelp,
 		Example: "  shaperd run\n  shaperd run --config shaperd.yaml\n  kill -HUP $(pidof shaperd)    # after an edit",
 		Args:    cobra.NoArgs,

@@ -137,7 +137,7 @@ metrics: {listen: "127.0.0.1:0"}
 `, name, upstream, download)
 }
 
-const downloadRate = `shaperd_link_rate_bytes_per_second{link="relay web download"}`
+const downloadRate = `shaperd_link_rate_bytes_per_second{datapath="relay",link="relay web download"}`
 
 // serveEcho runs a relay named web to an echo server.
 func serveEcho(t *testing.T) (p *process, policy, upstream, addr, metrics string) {
@@ -155,7 +155,7 @@ func TestRunServesAndMeasures(t *testing.T) {
 	s := dial(t, addr)
 	s.says("hello")
 	scrape(t, metrics, "/healthz", http.StatusOK)
-	if got := value(t, metrics, `shaperd_class_sent_bytes_total{class="bulk",link="relay web upload"}`); got != 6 {
+	if got := value(t, metrics, `shaperd_class_sent_bytes_total{class="bulk",datapath="relay",link="relay web upload"}`); got != 6 {
 		t.Errorf("class bulk has sent %v bytes, want 6", got)
 	}
 	if got := value(t, metrics, `shaperd_relay_sessions{relay="web"}`); got != 1 {
@@ -404,16 +404,6 @@ func TestLowPortNamesTheMissingCapability(t *testing.T) {
 	p := start(t, unprivileged, "run", "--config", file(t, "shaperd.yaml", low))
 	if code, stderr := p.exit(); code != 1 || !strings.Contains(stderr, "CAP_NET_BIND_SERVICE") {
 		t.Errorf("exit code %d, stderr %q, want 1 and the capability", code, stderr)
-	}
-}
-
-func TestInterfacesAreRefused(t *testing.T) {
-	text := strings.Replace(relay("web", "127.0.0.1:1", "1mbit"), "\nmetrics:", "\ninterfaces:\n  - {name: eth0, egress: 10mbit}\nmetrics:", 1)
-	policy := file(t, "shaperd.yaml", text)
-	p := start(t, nil, "run", "--config", policy)
-	want := policy + `:12: interface "eth0": this version has no kernel datapath`
-	if code, stderr := p.exit(); code != 1 || !strings.Contains(stderr, want) {
-		t.Errorf("exit code %d, stderr %q, want 1 and %q", code, stderr, want)
 	}
 }
 

@@ -15,8 +15,14 @@ import (
 // A policyView is a policy as check and run show it. Its JSON is for programs:
 // rates are numbers of bits per second, sizes of bytes, 0 is no limit.
 type policyView struct {
-	Relays  []relayView `json:"relays"`
-	Metrics string      `json:"metrics,omitempty"`
+	Relays     []relayView     `json:"relays"`
+	Interfaces []interfaceView `json:"interfaces,omitempty"`
+	Metrics    string          `json:"metrics,omitempty"`
+}
+
+type interfaceView struct {
+	Name  string     `json:"name"` // or a pattern
+	Links []linkView `json:"links"`
 }
 
 type relayView struct {
@@ -72,6 +78,25 @@ func viewPolicy(p *configs.Policy, listen [][]netip.AddrPort) (*policyView, erro
 		}
 		v.Relays = append(v.Relays, rv)
 	}
+	for _, i := range p.Interfaces {
+		iv := interfaceView{Name: i.Name}
+		for _, link := range []shaper.Link{i.Egress, i.Ingress} {
+			if link.Rate == 0 {
+				continue
+			}
+			lv, err := viewLink(link)
+			if err != nil {
+				return nil, err
+			}
+			for n := range lv.Classes { // the kernel's derived bursts depend on the interface: plan shows them
+				if c := &lv.Classes[n]; c.BurstDerived {
+					c.Burst, c.BurstDerived = 0, false
+				}
+			}
+			iv.Links = append(iv.Links, lv)
+		}
+		v.Interfaces = append(v.Interfaces, iv)
+	}
 	return v, nil
 }
 
@@ -120,6 +145,15 @@ func (v *policyView) print(w io.Writer, s style) {
 		}
 		up.print(w, s)
 		r.Links[1].print(w, s)
+	}
+	for i, iface := range v.Interfaces {
+		if i > 0 || len(v.Relays) > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s is shaped by the kernel\n", s.bold("interface "+iface.Name))
+		for _, l := range iface.Links {
+			l.print(w, s)
+		}
 	}
 }
 

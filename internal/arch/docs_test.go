@@ -83,9 +83,14 @@ func TestMetricsInTheDocsAreTheExportedOnes(t *testing.T) {
 		Name: "r", Links: []shaper.LinkStats{{Name: "l", Classes: []shaper.ClassStats{{Name: "c"}}}},
 		Closed: map[string]uint64{"done": 0}, Refused: map[string]uint64{"sessions": 0}, UpstreamFailures: map[string]uint64{"u": 0},
 	}
+	kernel := metrics.Kernel{
+		Links:      []metrics.KernelLink{{Name: "k", Classes: []metrics.KernelClass{{Name: "c"}}}},
+		Interfaces: []metrics.KernelInterface{{Name: "i"}},
+	}
 	exported := map[string]bool{}
 	answer := httptest.NewRecorder()
-	handler := metrics.New(metrics.Build{}, func() []metrics.Relay { return []metrics.Relay{relay} }).Handler(func() bool { return true })
+	handler := metrics.New(metrics.Build{}, func() []metrics.Relay { return []metrics.Relay{relay} },
+		func() metrics.Kernel { return kernel }).Handler(func() bool { return true })
 	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (shaperd_\w+)`).FindAllStringSubmatch(answer.Body.String(), -1) {
 		exported[m[1]] = true

@@ -26,7 +26,7 @@ var layers = map[string]struct {
 	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/measure", "shaper"}, "the demo drives the relay as any program would"},
-	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "shaper"}, "commands read files, call one function and print"},
+	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "netlink", "shaper"}, "commands read files, call one function and print"},
 
 	"internal/bench/relay": {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
 	"internal/arch":        {[]string{"configs", "internal/metrics", "shaper"}, "it compares the docs with what is exported and loaded"},
@@ -97,7 +97,7 @@ var (
 		"Send", "Setsockopt", "Shutdown", "Socket", "Splice", "SYS_ACCEPT", "SYS_EPOLL", "SYS_GETSOCKOPT", "SYS_RECV",
 		"SYS_SEND", "SYS_SETSOCKOPT", "SYS_SPLICE",
 	}
-	socketPackages = []string{"conn", "internal/bench/...", "internal/measure"}
+	socketPackages = []string{"conn", "internal/bench/...", "internal/measure", "netlink/..."}
 	socketReason   = "one package owns descriptors, so that one can be read to know that none leaks or blocks"
 )
 

@@ -12,8 +12,8 @@ import (
 )
 
 // A change is a policy that is ready to come into force: everything that can
-// fail has been done, and nothing that runs has been touched. The caller must
-// call commit or abort.
+// fail has been done. What runs has not been touched, but for the kernel, which
+// has all of the policy already. The caller must call commit, or abort.
 type change struct {
 	policy  *configs.Policy
 	relays  []*relay  // of the policy, in its order
@@ -22,6 +22,7 @@ type change struct {
 	gone    []*relay  // running, and not in the policy
 	moved   bool      // the metrics' address changes
 	metrics *endpoint // new, when moved; nil for none
+	kernel  *kernel   // in force, nil for none
 }
 
 type update struct {
@@ -32,9 +33,6 @@ type update struct {
 
 // prepare makes the change from what runs, nothing at the start, to p.
 func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
-	if err := CheckServable(p); err != nil {
-		return nil, err
-	}
 	c = &change{policy: p}
 	defer func() {
 		if err != nil {
@@ -71,6 +69,9 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 			return c, fmt.Errorf("%s: metrics: %w", p.Name, err)
 		}
 		c.metrics = &endpoint{Server: server, readiness: make(readiness)}
+	}
+	if err := d.prepareKernel(c); err != nil {
+		return c, err
 	}
 	return c, nil
 }
@@ -121,6 +122,10 @@ func (c *change) abort() {
 	if c.metrics != nil {
 		c.metrics.Close()
 	}
+	if c.kernel != nil && c.kernel.running == nil {
+		_, _ = c.kernel.Clear()
+		c.kernel.Close()
+	}
 }
 
 // commit puts the change into force. Relays that are gone drain on their own.
@@ -146,6 +151,7 @@ func (d *daemon) commit(c *change) {
 	if c.moved {
 		d.moveMetrics(c.metrics)
 	}
+	d.commitKernel(c.kernel)
 }
 
 // moveMetrics serves metrics at e, or nowhere when e is nil.

@@ -1,9 +1,6 @@
 package daemon
 
 import (
-	"errors"
-	"fmt"
-
 	"shaperd/configs"
 	"shaperd/conn"
 	"shaperd/internal/metrics"
@@ -44,19 +41,6 @@ func relayMetrics(s conn.Stats) metrics.Relay {
 		}
 	}
 	return m
-}
-
-// CheckServable refuses what this version cannot enforce: a policy that is
-// accepted and does nothing would leave traffic unshaped.
-func CheckServable(p *configs.Policy) error {
-	var errs []error
-	for _, i := range p.Interfaces {
-		errs = append(errs, fmt.Errorf("%s:%d: interface %q: this version has no kernel datapath: remove it to run the relays", p.Name, i.Line, i.Name))
-	}
-	if len(p.Relays) == 0 && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("%s: no relays: nothing to serve", p.Name))
-	}
-	return errors.Join(errs...)
 }
 
 // Reasons splits an error into those that it joins; none for nil.

@@ -46,8 +46,10 @@ type daemon struct {
 	policy   *configs.Policy // in force; nil before the first
 	relays   []*relay
 	endpoint *endpoint // nil for none
+	kernel   *kernel   // nil for none
 
 	serving atomic.Pointer[[]*relay] // relays, for any goroutine
+	shaping atomic.Pointer[kernel]   // kernel, for any goroutine
 	ready   atomic.Bool              // for any goroutine
 }
 
@@ -66,7 +68,7 @@ func Run(ctx context.Context, o Options) error {
 	defer signal.Stop(ends)
 
 	d := &daemon{Options: o}
-	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, d.snapshot)
+	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, d.snapshot, d.kernelSnapshot)
 	d.raiseFileLimit()
 	p, err := o.Load()
 	if err != nil {

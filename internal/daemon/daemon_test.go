@@ -184,19 +184,3 @@ func TestJoinedErrorsAreToldApart(t *testing.T) {
 		t.Errorf("Reasons(nil) = %v", got)
 	}
 }
-
-func TestInterfacesAndEmptyPoliciesAreRefused(t *testing.T) {
-	p := &configs.Policy{Name: "x.yaml", Interfaces: []configs.Interface{{Name: "eth0", Line: 7}, {Name: "eth1", Line: 9}}}
-	err := CheckServable(p)
-	for _, want := range []string{`x.yaml:7: interface "eth0"`, `x.yaml:9: interface "eth1"`} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("CheckServable = %v, want %q", err, want)
-		}
-	}
-	if err := CheckServable(&configs.Policy{Name: "x.yaml"}); err == nil {
-		t.Error("a policy that does nothing is served")
-	}
-	if err := CheckServable(&configs.Policy{Relays: make([]configs.Relay, 1)}); err != nil {
-		t.Error(err)
-	}
-}

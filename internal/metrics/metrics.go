@@ -23,10 +23,10 @@ type Build struct {
 	Revision string // of the source; may be empty
 }
 
-// New makes the daemon's metrics over a function that returns a snapshot of
-// the relays, each with a name of its own. It is called once per scrape, and
-// scrapes may overlap.
-func New(build Build, snapshot func() []Relay) *Metrics {
+// New makes the daemon's metrics over functions that return a snapshot of the
+// relays, each with a name of its own, and of the kernel datapath. They are
+// called once per scrape, and scrapes may overlap.
+func New(build Build, relays func() []Relay, kernel func() Kernel) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -46,7 +46,7 @@ func New(build Build, snapshot func() []Relay) *Metrics {
 		ConstLabels: prometheus.Labels{"version": build.Version, "revision": build.Revision, "goversion": runtime.Version()},
 	})
 	info.Set(1)
-	m.registry.MustRegister(relayCollector(snapshot), m.reloads, m.lastOK, m.lastTime, info,
+	m.registry.MustRegister(collector{relays, kernel}, m.reloads, m.lastOK, m.lastTime, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

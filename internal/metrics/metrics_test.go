@@ -42,18 +42,32 @@ func twoClasses() []Relay {
 	}}
 }
 
+// kernelOfTwo is a kernel datapath in which every value differs from the others.
+func kernelOfTwo() Kernel {
+	return Kernel{
+		Links: []KernelLink{{
+			Name: "eth0 egress", Rate: 80, Applied: 160, Achieved: 240, Bytes: 40, Packets: 50, Drops: 60, Overlimits: 70, Unshaped: 80,
+			Classes: []KernelClass{{
+				Name: "voice", Rate: 8, Ceil: 16, AppliedRate: 24, AppliedCeil: 32, Burst: 5, Achieved: 48, Bytes: 7, Packets: 8, Drops: 9,
+				Overlimits: 10, BacklogBytes: 11, Backlog: 12, LentPackets: 13, BorrowedPackets: 14, TokensBytes: -15, CeilTokBytes: 16,
+			}},
+		}},
+		Interfaces: []KernelInterface{{Name: "eth0", Present: true, Repairs: 3}, {Name: "ppp*", Drift: true}},
+	}
+}
+
 func TestSnapshotIsExportedInBaseUnits(t *testing.T) {
-	want, err := os.ReadFile("testdata/relay.prom")
+	want, err := os.ReadFile("testdata/snapshot.prom")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := testutil.CollectAndCompare(relayCollector(twoClasses), bytes.NewReader(want)); err != nil {
+	if err := testutil.CollectAndCompare(collector{twoClasses, kernelOfTwo}, bytes.NewReader(want)); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestReloadsAreCountedByResult(t *testing.T) {
-	m := New(Build{}, twoClasses)
+	m := New(Build{}, twoClasses, kernelOfTwo)
 	names := []string{
 		"shaperd_config_reloads_total", "shaperd_config_last_reload_successful",
 		"shaperd_config_last_reload_success_timestamp_seconds",
@@ -90,7 +104,7 @@ shaperd_config_reloads_total{result="success"} 1
 }
 
 func TestNamesAndUnitsFollowTheConventions(t *testing.T) {
-	m := New(Build{Version: "1.0", Revision: "abc"}, twoClasses)
+	m := New(Build{Version: "1.0", Revision: "abc"}, twoClasses, kernelOfTwo)
 	problems, err := testutil.GatherAndLint(m.registry)
 	if err != nil {
 		t.Fatal(err)

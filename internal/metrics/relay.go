@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"slices"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"shaperd/shaper"
@@ -55,94 +53,52 @@ func relayDesc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 func linkDesc(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("shaperd_link_"+name, help, []string{"link"}, nil)
+	return prometheus.NewDesc("shaperd_link_"+name, help, []string{"datapath", "link"}, nil)
 }
 
 func classDesc(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("shaperd_class_"+name, help, []string{"link", "class"}, nil)
+	return prometheus.NewDesc("shaperd_class_"+name, help, []string{"datapath", "link", "class"}, nil)
 }
 
-// A relayCollector turns a snapshot into metrics at each scrape.
-type relayCollector func() []Relay
-
-// Describe implements prometheus.Collector.
-func (relayCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		relaySessions, relayHeld, relayAccepted, relayConnects, relayClosed, relayRefused, relayFailures, relayPauses, relayNoDSCP,
-		linkSent, linkRate, linkAchieved,
-		classSent, classBorrowed, classChunks, classRate, classCeil, classBurst, classAchieved, classSessions, classBacklogged, classWait,
-	} {
-		ch <- d
-	}
+var relayDescs = []*prometheus.Desc{
+	relaySessions, relayHeld, relayAccepted, relayConnects, relayClosed, relayRefused, relayFailures, relayPauses, relayNoDSCP,
+	linkSent, linkRate, linkAchieved,
+	classSent, classBorrowed, classChunks, classRate, classCeil, classBurst, classAchieved, classSessions, classBacklogged, classWait,
 }
 
-// Collect implements prometheus.Collector.
-func (snapshot relayCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, r := range snapshot() {
-		out := sink{ch, []string{r.Name}}
-		out.gauge(relaySessions, float64(r.Sessions))
-		out.gauge(relayHeld, float64(r.Held))
-		out.counter(relayAccepted, r.Accepted)
-		out.counter(relayConnects, r.Connected)
-		out.counters(relayClosed, r.Closed)
-		out.counters(relayRefused, r.Refused)
-		out.counters(relayFailures, r.UpstreamFailures)
-		out.counter(relayPauses, r.AcceptPauses)
-		out.counter(relayNoDSCP, r.DSCPUnknown)
-		for i := range r.Links {
-			collectLink(ch, &r.Links[i])
-		}
+func collectRelay(ch chan<- prometheus.Metric, r *Relay) {
+	out := sink{ch, []string{r.Name}}
+	out.gauge(relaySessions, float64(r.Sessions))
+	out.gauge(relayHeld, float64(r.Held))
+	out.counter(relayAccepted, r.Accepted)
+	out.counter(relayConnects, r.Connected)
+	out.counters(relayClosed, r.Closed)
+	out.counters(relayRefused, r.Refused)
+	out.counters(relayFailures, r.UpstreamFailures)
+	out.counter(relayPauses, r.AcceptPauses)
+	out.counter(relayNoDSCP, r.DSCPUnknown)
+	for i := range r.Links {
+		collectLink(ch, &r.Links[i])
 	}
 }
 
 func collectLink(ch chan<- prometheus.Metric, l *shaper.LinkStats) {
-	out := sink{ch, []string{l.Name}}
+	out := sink{ch, []string{"relay", l.Name}}
 	out.counter(linkSent, l.Bytes)
-	out.gauge(linkRate, float64(l.Rate)/8)
+	out.rate(linkRate, l.Rate)
 	out.gauge(linkAchieved, l.Achieved/8)
 	for i := range l.Classes {
 		c := &l.Classes[i]
-		out := sink{ch, []string{l.Name, c.Name}}
+		out := sink{ch, []string{"relay", l.Name, c.Name}}
 		out.counter(classSent, c.Bytes)
 		out.counter(classBorrowed, c.Borrowed)
 		out.counter(classChunks, c.Chunks)
-		out.gauge(classRate, float64(c.Rate)/8)
-		out.gauge(classCeil, float64(c.Ceil)/8)
+		out.rate(classRate, c.Rate)
+		out.rate(classCeil, c.Ceil)
 		out.gauge(classBurst, float64(c.Burst))
 		out.gauge(classAchieved, c.Achieved/8)
 		out.gauge(classSessions, float64(c.Queues))
 		out.gauge(classBacklogged, float64(c.Backlogged))
 		out.wait(classWait, &c.Wait)
 	}
-}
-
-// A sink sends metrics that share their label values.
-type sink struct {
-	ch     chan<- prometheus.Metric
-	labels []string
-}
-
-func (s sink) gauge(d *prometheus.Desc, v float64) {
-	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, s.labels...)
-}
-
-func (s sink) counter(d *prometheus.Desc, n uint64, label ...string) {
-	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), slices.Concat(s.labels, label)...)
-}
-
-func (s sink) counters(d *prometheus.Desc, byLabel map[string]uint64) {
-	for label, n := range byLabel {
-		s.counter(d, n, label)
-	}
-}
-
-func (s sink) wait(d *prometheus.Desc, h *shaper.WaitHistogram) {
-	cumulative := make(map[float64]uint64, len(shaper.WaitBounds))
-	var n uint64
-	for i, bound := range shaper.WaitBounds {
-		n += h.Counts[i]
-		cumulative[bound.Seconds()] = n
-	}
-	n += h.Counts[len(shaper.WaitBounds)]
-	s.ch <- prometheus.MustNewConstHistogram(d, n, h.Sum.Seconds(), cumulative, s.labels...)
 }

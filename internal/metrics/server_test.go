@@ -53,7 +53,7 @@ func get(t *testing.T, base, path string, wantStatus int) string {
 
 func TestHealthFollowsReadiness(t *testing.T) {
 	var ready atomic.Bool
-	base := serve(t, New(Build{}, twoClasses), ready.Load)
+	base := serve(t, New(Build{}, twoClasses, kernelOfTwo), ready.Load)
 	get(t, base, "/healthz", http.StatusServiceUnavailable)
 	ready.Store(true)
 	get(t, base, "/healthz", http.StatusOK)
@@ -62,7 +62,7 @@ func TestHealthFollowsReadiness(t *testing.T) {
 }
 
 func TestIndexNamesWhatIsServed(t *testing.T) {
-	base := serve(t, New(Build{}, twoClasses), nil)
+	base := serve(t, New(Build{}, twoClasses, kernelOfTwo), nil)
 	page := get(t, base, "/", http.StatusOK)
 	for _, path := range []string{"/metrics", "/healthz"} {
 		if !strings.Contains(page, `href="`+path+`"`) {

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"shaperd/internal/daemon"
+	"shaperd/netlink"
+)
+
+const planHelp = `Plan compares the interfaces of a policy with what the kernel has, and changes
+nothing. It shows each step that apply would take, from what to what, and why.
+
+Without FILE the policy is ` + policyFile + `.
+
+It exits with 0 when nothing differs, and with 2 when something does.`
+
+func newPlanCmd() *cobra.Command {
+	var asJSON, asTC, brief bool
+	cmd := &cobra.Command{
+		Use:     "plan [FILE]",
+		Short:   "Show what apply would change in the kernel, and why",
+		Long:    planHelp,
+		Example: "  shaperd plan shaperd.yaml\n  shaperd plan --brief shaperd.yaml\n  shaperd plan --tc shaperd.yaml | sudo sh",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := loadPolicy(strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			plan, err := daemon.PlanKernel(p)
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			switch {
+			case asJSON:
+				if plan.Changes == nil {
+					plan.Changes = []netlink.Change{}
+				}
+				err = printJSON(out, plan)
+			case asTC:
+				_, err = io.WriteString(out, plan.Commands())
+			default:
+				printPlan(out, plan, brief)
+			}
+			if err == nil && len(plan.Changes) > 0 {
+				err = errDiffers
+			}
+			return err
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	cmd.Flags().BoolVar(&asTC, "tc", false, "print commands of tc and ip that do the same")
+	cmd.Flags().BoolVarP(&brief, "brief", "b", false, "one line for each step, without the reasons")
+	cmd.MarkFlagsMutuallyExclusive("json", "tc", "brief")
+	return cmd
+}
+
+// printPlan writes the plan for people.
+func printPlan(w io.Writer, p *netlink.Plan, brief bool) {
+	s := styleOf(w)
+	for _, name := range p.Missing {
+		fmt.Fprintf(w, "%s there is no interface %s: it is shaped once it comes\n", s.yellow("missing"), name)
+	}
+	for _, note := range p.Notes {
+		fmt.Fprintf(w, "%s %s\n", s.yellow("note"), note)
+	}
+	if len(p.Changes) == 0 {
+		fmt.Fprintln(w, s.green("nothing to do")+": the kernel has what the policy wants")
+		return
+	}
+	device := ""
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		if c.Device != device {
+			device = c.Device
+			fmt.Fprintln(w, s.bold(device))
+		}
+		printChange(w, s, c, brief)
+	}
+	fmt.Fprintf(w, "\n%s\n", counted(p))
+}
+
+func printChange(w io.Writer, s style, c *netlink.Change, brief bool) {
+	line := "  " + s.verb(c.Verb) + " " + c.Object
+	if c.Why != "" {
+		line += s.faint("  " + c.Why)
+	}
+	if brief {
+		for i, f := range c.Fields {
+			line += []string{"  ", ", "}[min(i, 1)] + f.Name
+			if f.From != "" {
+				line += " " + f.From + " →"
+			}
+			line += " " + f.To
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		return
+	}
+	fmt.Fprintln(w, line)
+	if len(c.Fields) == 0 {
+		return
+	}
+	rows := make([][]string, 0, len(c.Fields))
+	for _, f := range c.Fields {
+		value := f.To
+		if f.From != "" {
+			value = f.From + " → " + f.To
+		}
+		rows = append(rows, []string{f.Name, value, f.Why})
+	}
+	columns(w, "          ", rows, func(_ int, text string) string { return text })
+}
+
+// verb is what happens, always as wide.
+func (s style) verb(verb string) string {
+	text := fmt.Sprintf("%-7s", verb)
+	switch verb {
+	case "add":
+		return s.green(text)
+	case "delete":
+		return s.sgr("31", text)
+	}
+	return s.yellow(text)
+}
+
+func counted(p *netlink.Plan) string {
+	if len(p.Changes) == 1 {
+		return "1 step"
+	}
+	return fmt.Sprintf("%d steps", len(p.Changes))
+}

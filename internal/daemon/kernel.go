@@ -1,0 +1,191 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"shaperd/configs"
+	"shaperd/internal/metrics"
+	"shaperd/netlink"
+)
+
+// A kernel is the task that keeps the interfaces shaped. What it shapes is in
+// force before it runs; when it ends, the kernel is left without anything of ours.
+type kernel struct {
+	*netlink.Datapath
+	readiness
+	running *running // nil until started
+}
+
+func (k *kernel) Run(ctx context.Context) error {
+	close(k.readiness)
+	err := k.Datapath.Run(ctx)
+	_, clearing := k.Clear()
+	k.Close()
+	return errors.Join(err, clearing)
+}
+
+func (k *kernel) String() string { return "kernel datapath" }
+
+// KernelConfig is what the policy says of interfaces.
+func KernelConfig(p *configs.Policy) netlink.Config {
+	c := netlink.Config{Rules: p.Rules}
+	for _, i := range p.Interfaces {
+		c.Interfaces = append(c.Interfaces, netlink.Interface{
+			Name: i.Name, Egress: i.Egress, Ingress: i.Ingress, Overhead: i.Overhead, Takeover: i.Takeover,
+		})
+	}
+	return c
+}
+
+// prepareKernel puts the policy into force on the interfaces, all of it or
+// nothing, before anything else is committed: it is the only part that can fail
+// then. It opens the datapath with the first policy that has interfaces.
+func (d *daemon) prepareKernel(c *change) error {
+	k := d.kernel
+	switch {
+	case len(c.policy.Interfaces) == 0:
+		return nil
+	case k == nil:
+		path, err := netlink.Open(d.Log)
+		if err != nil {
+			return err
+		}
+		k = &kernel{Datapath: path, readiness: make(readiness)}
+	}
+	plan, err := k.Apply(KernelConfig(c.policy))
+	if err != nil {
+		if k != d.kernel {
+			k.Close()
+		}
+		return describeKernel(c.policy, err)
+	}
+	c.kernel = k
+	for i := range plan.Changes {
+		d.Log.Debug("kernel", "change", plan.Changes[i].String())
+	}
+	for _, note := range plan.Notes {
+		d.Log.Warn("kernel", "note", note)
+	}
+	for _, name := range plan.Missing {
+		d.Log.Warn("waiting for an interface", "interface", name)
+	}
+	d.Log.Info("kernel datapath is in force", "interfaces", len(c.policy.Interfaces), "changes", len(plan.Changes))
+	return nil
+}
+
+// describeKernel names the place in the policy for errors that are about one interface.
+func describeKernel(p *configs.Policy, err error) error {
+	var out []error
+	for _, e := range Reasons(err) {
+		line := 0
+		device := ""
+		if foreign, ok := errors.AsType[*netlink.ForeignError](e); ok {
+			device = foreign.Device
+		} else if missing, ok := errors.AsType[*netlink.MissingError](e); ok {
+			device = missing.Device
+		}
+		for _, i := range p.Interfaces {
+			if i.Name == device {
+				line = i.Line
+			}
+		}
+		if line > 0 {
+			e = fmt.Errorf("%s:%d: %w", p.Name, line, e)
+		} else {
+			e = fmt.Errorf("%s: %w", p.Name, e)
+		}
+		out = append(out, e)
+	}
+	return errors.Join(out...)
+}
+
+// commitKernel starts or ends the task that keeps the interfaces shaped.
+func (d *daemon) commitKernel(k *kernel) {
+	switch {
+	case k == d.kernel:
+	case k == nil:
+		d.kernel.running.stop()
+		<-d.kernel.running.ended
+		d.Log.Info("kernel datapath removed")
+	default:
+		k.running = d.tasks.start(k)
+		d.tasks.awaitReady(k)
+	}
+	d.kernel = k
+	d.shaping.Store(k)
+}
+
+// kernelSnapshot returns the statistics of the kernel datapath. Any goroutine may call it.
+func (d *daemon) kernelSnapshot() metrics.Kernel {
+	k := d.shaping.Load()
+	if k == nil {
+		return metrics.Kernel{}
+	}
+	s, err := k.Stats()
+	if err != nil {
+		d.Log.Warn("read the kernel's counters", "error", err)
+		return metrics.Kernel{}
+	}
+	return kernelMetrics(s)
+}
+
+func kernelMetrics(s netlink.Stats) (m metrics.Kernel) {
+	for _, l := range s.Links {
+		out := metrics.KernelLink{
+			Name: l.Name, Rate: l.Rate, Applied: l.Applied, Achieved: l.Achieved,
+			Bytes: l.Bytes, Packets: l.Packets, Drops: l.Drops, Overlimits: l.Overlimits, Unshaped: l.Unshaped,
+		}
+		for _, c := range l.Classes {
+			out.Classes = append(out.Classes, metrics.KernelClass(c))
+		}
+		m.Links = append(m.Links, out)
+	}
+	for _, i := range s.Interfaces {
+		m.Interfaces = append(m.Interfaces, metrics.KernelInterface{Name: i.Name, Present: i.Present, Drift: i.Drift, Repairs: i.Repairs})
+	}
+	return m
+}
+
+// PlanKernel compares the interfaces of the policy with the kernel's. It writes nothing.
+func PlanKernel(p *configs.Policy) (*netlink.Plan, error) {
+	return withKernel(p, (*netlink.Datapath).Plan)
+}
+
+// ApplyKernel puts the policy into force on its interfaces, all of it or
+// nothing, and undoes it unless keep says that it is to stay. An interface that
+// is named, not matched by a pattern, has to exist.
+func ApplyKernel(p *configs.Policy, keep func(*netlink.Plan) bool) (*netlink.Plan, error) {
+	return withKernel(p, func(k *netlink.Datapath, c netlink.Config) (*netlink.Plan, error) {
+		if err := k.Require(c); err != nil {
+			return nil, err
+		}
+		plan, err := k.Apply(c)
+		if err != nil || keep(plan) {
+			return plan, err
+		}
+		if err := k.Undo(plan); err != nil {
+			return nil, err
+		}
+		return nil, errors.New("not confirmed: what was there before is back")
+	})
+}
+
+// ClearKernel removes all that shaperd has in the kernel.
+func ClearKernel() (*netlink.Plan, error) {
+	return withKernel(&configs.Policy{}, func(k *netlink.Datapath, _ netlink.Config) (*netlink.Plan, error) { return k.Clear() })
+}
+
+func withKernel(p *configs.Policy, do func(*netlink.Datapath, netlink.Config) (*netlink.Plan, error)) (*netlink.Plan, error) {
+	k, err := netlink.Open(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer k.Close()
+	plan, err := do(k, KernelConfig(p))
+	if err != nil {
+		return nil, describeKernel(p, err)
+	}
+	return plan, nil
+}

@@ -1,0 +1,54 @@
+package netlink
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"shaperd/shaper"
+)
+
+// running starts Run and ends it with the test.
+func (w *world) running() {
+	ctx, cancel := context.WithCancel(w.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Datapath.Run(ctx) }()
+	w.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+// until waits for what is true sooner or later.
+func (w *world) until(what string, ok func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			w.Fatalf("not so after 20 s: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func egress(device string, l shaper.Link) Config {
+	return Config{Rules: officeRules, Interfaces: []Interface{{Name: device, Egress: l}}}
+}
+
+func (w *world) shaped(device, kind string) func() bool {
+	return func() bool { return strings.Contains(w.run("tc qdisc show dev "+device), "qdisc "+kind+" 5a00: root") }
+}
+
+func TestRunRepairs(t *testing.T) {
+	w := newWorld(t, "eth0")
+	w.apply(egress("eth0", office(100*shaper.Mbit)))
+	w.running()
+	w.run("tc qdisc del dev eth0 root")
+	w.until("the root qdisc is back", w.shaped("eth0", "htb"))
+	w.run("tc class del dev eth0 classid 5a00:2 || tc qdisc del dev eth0 parent 5a00:2; tc qdisc replace dev eth0 parent 5a00:3 pfifo limit 7")
+	w.until("the leaf is back", func() bool { return strings.Contains(w.run("tc qdisc show dev eth0"), "parent 5a00:3 limit 625000b") })
+	w.run("ip link del eth0; ip link add eth0 mtu 1500 type veth peer name p-eth0")
+	w.until("a new interface of that name is shaped", w.shaped("eth0", "htb"))
+}
