@@ -122,6 +122,7 @@ func snapshot(sites []*site) (before []*site) {
 	for _, s := range sites {
 		b := *s
 		b.egress, b.ingress = s.egressHas.tree, s.ingressHas.tree
+		b.egress.filters = slices.DeleteFunc(slices.Clone(b.egress.filters), func(f filter) bool { return f.parent != htbRoot })
 		before = append(before, &b)
 	}
 	return before

@@ -23,7 +23,7 @@ const (
 	queueTime    = 50 * time.Millisecond
 	queuePackets = 20
 
-	// A round among borrowers is in proportion to their rates, within what HTB takes without a warning.
+	// A class with all of the link may send this in its round among borrowers: the most that HTB takes without a warning.
 	maxQuantum = 200000
 
 	// HTB takes no guarantee of 0, and keeps a burst as a time that must fit.
@@ -89,23 +89,13 @@ func (d *Device) fqCodel(r shaper.Rate) (fqCodel, map[string]string) {
 	return q, why
 }
 
-// quanta returns the bytes a round for rates, in proportion, between a packet
-// and what HTB takes.
-func (d *Device) quanta(rates []shaper.Rate) []uint32 {
-	least, most := rates[0], rates[0]
-	for _, r := range rates {
-		least, most = min(least, r), max(most, r)
+// quantum returns the bytes a round among borrowers: the class's part of the
+// link, so that one class's rate is no other's business.
+func (d *Device) quantum(r, link shaper.Rate) (uint32, string) {
+	if q := uint32(float64(r) / float64(link) * maxQuantum); q > uint32(d.packet()) {
+		return min(q, maxQuantum), "in proportion to the rate"
 	}
-	packet := float64(d.packet())
-	unit := packet / float64(least)
-	if unit*float64(most) > maxQuantum {
-		unit = maxQuantum / float64(most)
-	}
-	out := make([]uint32, len(rates))
-	for i, r := range rates {
-		out[i] = uint32(min(max(float64(r)*unit, packet), maxQuantum))
-	}
-	return out
+	return uint32(d.packet()), "one packet, the least"
 }
 
 // whole cuts a rate to whole bytes per second, which the kernel counts in.

@@ -45,11 +45,11 @@ type class struct {
 }
 
 func (q *qdisc) fields() []Field {
-	list := q.options.fields()
+	list := explained(q.options.fields(), q.why)
 	if q.overhead != 0 {
-		list = append(list, Field{Name: "overhead", Value: decimal(int64(q.overhead))})
+		list = append(list, Field{Name: "overhead", Value: decimal(int64(q.overhead)), Why: "what the link adds to what the kernel counts of a packet"})
 	}
-	return explained(list, q.why)
+	return list
 }
 
 func explained(list []Field, why map[string]string) []Field {

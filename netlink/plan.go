@@ -159,10 +159,13 @@ func (s *site) diff() (changes []Change) {
 func (s *site) servantChanges() (before, after []Change) {
 	switch {
 	case s.servant == nil && s.wantsIngress():
-		name := ifbName(s.device.Name)
+		name, alias := ifbName(s.device.Name), aliasPrefix+s.device.Name
+		if s.egressHas.hook == "" {
+			alias += aliasHook
+		}
 		before = append(before, Change{
 			Device: name, Verb: verbAdd, Object: "device", Why: "shapes what arrives at " + s.device.Name,
-			Command: fmt.Sprintf("ip link add %s txqueuelen %d mtu %d type ifb; ip link set %s alias %q up", name, directQlen, s.device.MTU, name, aliasPrefix+s.device.Name),
+			Command: fmt.Sprintf("ip link add %s txqueuelen %d mtu %d type ifb; ip link set %s alias %q up", name, directQlen, s.device.MTU, name, alias),
 		})
 	case s.servant != nil && !s.wantsIngress():
 		after = append(after, Change{

@@ -44,10 +44,10 @@ func ticksToSize(t uint32, r shaper.Rate) shaper.Size {
 	return shaper.Size(n)
 }
 
-// sameBurst reports whether the kernel cannot tell the two bursts apart at the
-// rate: they differ by no more than the ticks' rounding, in us and in it.
+// sameBurst reports whether two bursts are the same at the rate but for
+// rounding: the kernel's to ticks, or tc's to whole microseconds.
 func sameBurst(a, b shaper.Size, r shaper.Rate) bool {
-	tolerance := shaper.Size(bytesPerSecond(r)*2*tick/secondsNs) + 1 + max(a, b)>>20
+	tolerance := shaper.Size(bytesPerSecond(r)/1e6) + 2 + max(a, b)>>20
 	return a-b <= tolerance && b-a <= tolerance
 }
 

@@ -43,6 +43,7 @@ func newTree(l *shaper.Link, d *Device, k Kernel, overhead int, minors map[strin
 	}
 	if c := soleClass(l); c != nil {
 		p.leaf(root, htbRoot, minorLink, "", l.Rate, l.Burst, c.Mode, true)
+		p.qdiscs[0].overhead = p.overhead
 		return p.tree, nil
 	}
 	p.link(l)
@@ -110,7 +111,6 @@ func (p *planner) link(l *shaper.Link) {
 		htb: htbClass{rate: rate, ceil: rate, quantum: packet}, why: map[string]string{"rate": "the link's rate"},
 	}, l.Burst)
 	p.control(rate)
-	quanta := p.quanta(l)
 	walk(l.Classes, func(c, parent *shaper.Class) {
 		minor, most := p.minors[c.Name], rate
 		out := class{handle: classHandle(minor), parent: classHandle(minorLink), name: c.Name, inner: !c.Leaf(), why: map[string]string{}}
@@ -124,8 +124,8 @@ func (p *planner) link(l *shaper.Link) {
 		}
 		out.htb.ceil = max(whole(min(ceilOf(c, rate), most)), out.htb.rate)
 		if c.Leaf() {
-			out.htb.quantum, out.htb.priority = quanta[c.Name], c.Priority
-			out.why["quantum"] = "in proportion to the rates"
+			out.htb.priority = c.Priority
+			out.htb.quantum, out.why["quantum"] = p.device.quantum(c.Rate, rate)
 		}
 		p.add(out, c.Burst)
 		if c.Leaf() {
@@ -145,7 +145,7 @@ func (p *planner) control(link shaper.Rate) {
 	size, why := p.device.queue(rate)
 	p.qdiscs = append(p.qdiscs, qdisc{
 		handle: leafHandle(rootMajor, minorControl), parent: classHandle(minorControl), name: "of (control)",
-		options: fifo{size}, overhead: p.overhead, why: map[string]string{"limit": why},
+		options: fifo{size}, why: map[string]string{"limit": why},
 	})
 }
 
@@ -184,37 +184,16 @@ func (p *planner) leaf(parent, handle Handle, minor uint16, name string, rate sh
 			why["rate"] = fmt.Sprintf("the class's ceil: an offloaded packet of %d bytes would hold up the link, and is cut", p.device.GSO)
 		}
 		p.qdiscs = append(p.qdiscs, qdisc{
-			handle: handle, parent: parent, name: title, overhead: p.overhead, why: why,
-			options: tbf{rate: rate, burst: bucket, limit: bucket + size},
+			handle: handle, parent: parent, name: title, why: why, options: tbf{rate: rate, burst: bucket, limit: bucket + size},
 		})
-		if mode == shaper.Leaky && p.overhead == 0 || !p.kernel.FqCodel && p.overhead == 0 {
+		if mode == shaper.Leaky || !p.kernel.FqCodel {
 			return // the bucket's own queue will do
 		}
-		parent, handle, title = handle|1, leafHandle(innerMajor, minor), "in "+handle.String()
+		parent, handle, title = handle|1, leafHandle(innerMajor, minor), "inside the tbf "+title
 	}
-	if p.kernel.FqCodel && mode != shaper.Leaky {
-		q, why := p.device.fqCodel(rate)
-		p.qdiscs = append(p.qdiscs, qdisc{handle: handle, parent: parent, name: title, options: q, overhead: p.overhead, why: why})
-		return
+	q := qdisc{handle: handle, parent: parent, name: title, options: fifo{size}, why: map[string]string{"limit": sizeWhy}}
+	if p.kernel.FqCodel {
+		q.options, q.why = p.device.fqCodel(rate)
 	}
-	p.qdiscs = append(p.qdiscs, qdisc{
-		handle: handle, parent: parent, name: title, options: fifo{size}, overhead: p.overhead, why: map[string]string{"limit": sizeWhy},
-	})
-}
-
-// quanta returns the leaves' quanta by name.
-func (p *planner) quanta(l *shaper.Link) map[string]uint32 {
-	var names []string
-	var rates []shaper.Rate
-	walk(l.Classes, func(c, _ *shaper.Class) {
-		if c.Leaf() {
-			names = append(names, c.Name)
-			rates = append(rates, max(c.Rate, minRate))
-		}
-	})
-	out := make(map[string]uint32, len(names))
-	for i, q := range p.device.quanta(rates) {
-		out[names[i]] = q
-	}
-	return out
+	p.qdiscs = append(p.qdiscs, q)
 }
