@@ -22,6 +22,7 @@ const (
 
 	queueTime    = 50 * time.Millisecond
 	queuePackets = 20
+	queueMost    = 32 * shaper.MiB
 
 	// A class with all of the link may send this in its round among borrowers: the most that HTB takes without a warning.
 	maxQuantum = 200000
@@ -67,7 +68,11 @@ func (d *Device) burst(given shaper.Size, r shaper.Rate, mode shaper.Mode) (shap
 
 // queue returns how many bytes may wait at a rate, and why.
 func (d *Device) queue(r shaper.Rate) (shaper.Size, string) {
-	if n := earned(r, queueTime); n > queuePackets*d.packet() {
+	n := earned(r, queueTime)
+	switch {
+	case n > queueMost:
+		return queueMost, "32 MiB, the most: less than 50 ms at the ceil"
+	case n > queuePackets*d.packet():
 		return n, "50 ms at the ceil"
 	}
 	return queuePackets * d.packet(), fmt.Sprintf("%d packets of %d bytes", queuePackets, d.packet())

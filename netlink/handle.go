@@ -70,19 +70,27 @@ func (h Handle) String() string {
 // newMinors gives every class of the links its number, the same on each link:
 // from its name, so that a class keeps its number, its queue and its counters
 // whatever is added before it, and a crashed daemon's classes are known again.
-func newMinors(links []*shaper.Link) (map[string]uint16, error) {
+func newMinors(links []*shaper.Link) (out map[string]uint16, err error) {
 	var names []string
-	out := map[string]uint16{}
+	out = map[string]uint16{}
 	for _, l := range links {
 		walk(l.Classes, func(c *shaper.Class, _ *shaper.Class) {
-			if _, known := out[c.Name]; known {
+			if n, known := out[c.Name]; known {
+				if c.Default != (n == minorDefault) {
+					err = fmt.Errorf("%s: class %q is the default on one link and not on another", l.Name, c.Name)
+				}
 				return
 			}
-			out[c.Name] = minorDefault
-			if !c.Default {
-				names = append(names, c.Name)
+			out[c.Name] = 0
+			if c.Default {
+				out[c.Name] = minorDefault
+				return
 			}
+			names = append(names, c.Name)
 		})
+	}
+	if err != nil {
+		return nil, err
 	}
 	const room = maxMinor - minorFirst + 1
 	if len(names) > room {

@@ -138,11 +138,11 @@ func (s *socket) filters(st *state, index int32, parent Handle) error {
 	for i := range list {
 		o := &list[i]
 		pref := uint16(o.info >> 16)
-		if pref < prefFirst || pref > prefLast {
-			others[pref] = true
+		if o.handle == noHandle || o.kind == kindU32 && o.handle&0xfff == 0 { // the head of a preference, a hash table
 			continue
 		}
-		if o.handle == noHandle || o.kind == kindU32 && o.handle&0xfff == 0 { // the head of a preference, a hash table
+		if pref < prefFirst || pref > prefLast || parent == ingressHook && redirectsTo(o.options) == 0 {
+			others[pref] = true
 			continue
 		}
 		protocol := uint16(o.info)

@@ -180,6 +180,9 @@ func (p *planner) leaf(parent, handle Handle, minor uint16, name string, rate sh
 	slow := int(bucket) < p.device.GSO
 	if capped || slow || mode == shaper.Leaky {
 		why := map[string]string{"rate": "the class's ceil", "burst": bucketWhy, "limit": "the burst and " + sizeWhy}
+		if parent == root {
+			why["rate"] = "the link's rate"
+		}
 		if slow && !capped && mode != shaper.Leaky {
 			why["rate"] = fmt.Sprintf("the class's ceil: an offloaded packet of %d bytes would hold up the link, and is cut", p.device.GSO)
 		}

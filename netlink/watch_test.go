@@ -33,10 +33,6 @@ func (w *world) until(what string, ok func() bool) {
 	}
 }
 
-func egress(device string, l shaper.Link) Config {
-	return Config{Rules: officeRules, Interfaces: []Interface{{Name: device, Egress: l}}}
-}
-
 func (w *world) shaped(device, kind string) func() bool {
 	return func() bool { return strings.Contains(w.run("tc qdisc show dev "+device), "qdisc "+kind+" 5a00: root") }
 }
