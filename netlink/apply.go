@@ -37,6 +37,12 @@ func (d *Datapath) applyOnce(c *Config, leave func(*site, error) bool) (*Plan, e
 	if err := checkAll(sites); err != nil {
 		return nil, err
 	}
+	for _, s := range sites {
+		if s.device != nil && len(s.egress.qdiscs) > 0 && s.egressHas.root() == nil {
+			d.prior[s.device.Index] = s.egressHas.other
+			s.egressHas.prior = s.egressHas.other
+		}
+	}
 	before := snapshot(sites)
 	p := &Plan{Missing: missing, before: before}
 	if err = d.execute(sites, p); err == nil && len(p.Changes) > 0 {
@@ -109,7 +115,7 @@ func (d *Datapath) verify(sites []*site) error {
 		return err
 	}
 	for _, s := range sites {
-		s.observe(states)
+		s.observe(states, d.prior)
 		if left := s.diff(); len(left) > 0 {
 			return fmt.Errorf("the kernel took it and has something else: still to do: %s", left[0].String())
 		}
@@ -142,7 +148,7 @@ func (d *Datapath) restore(before []*site) error {
 				}
 			}
 		}
-		s.observe(states)
+		s.observe(states, d.prior)
 	}
 	if err := d.execute(before, &Plan{}); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("undo: %w", err)

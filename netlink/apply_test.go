@@ -167,6 +167,22 @@ func TestForeignQdiscsAreLeftAlone(t *testing.T) {
 	w.apply(c)
 }
 
+// What another's qdisc was is put back, where the kernel can say all of it.
+func TestClearPutsBackWhatWasTakenOver(t *testing.T) {
+	w := newWorld(t, "eth0")
+	w.run("tc qdisc add dev eth0 root handle 77: tbf rate 3mbit burst 5000 limit 10000")
+	before := w.everything()
+	c := egress("eth0", office(100*shaper.Mbit))
+	c.Interfaces[0].Takeover = true
+	w.apply(c)
+	if _, err := w.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.everything(); after != before {
+		t.Errorf("after clear:\n%s\nbefore there was:\n%s", after, before)
+	}
+}
+
 func TestOthersFiltersStay(t *testing.T) {
 	w := newWorld(t, "eth0")
 	w.run("tc qdisc add dev eth0 clsact; tc filter add dev eth0 ingress protocol ip pref 7 u32 match ip dport 9 0xffff flowid 1:1")

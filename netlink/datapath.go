@@ -26,6 +26,7 @@ type Datapath struct {
 	listener   *socket               // to what others change; of Run
 	conditions map[string]*condition // by interface
 	meters     meters
+	prior      map[int]foreign // what was at an interface's root before ours, by index
 }
 
 // Open opens the kernel's netlink for the namespace of the calling thread. It
@@ -34,7 +35,7 @@ func Open(log *slog.Logger) (*Datapath, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	d := &Datapath{log: log, kernel: thisKernel(), conditions: map[string]*condition{}, meters: meters{}}
+	d := &Datapath{log: log, kernel: thisKernel(), conditions: map[string]*condition{}, meters: meters{}, prior: map[int]foreign{}}
 	var err error
 	if d.socket, err = openSocket(); err != nil {
 		return nil, err

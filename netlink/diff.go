@@ -72,6 +72,10 @@ func (df *differ) root() {
 	if len(df.wants.qdiscs) == 0 {
 		if got != nil {
 			df.deleteRoot(got, "the policy does not shape it", phaseRemove)
+			if old := df.has.prior; old.restorable() {
+				df.change(phaseRemove, verbAdd, old.kind+" "+old.handle.String(), "qdisc replace dev "+df.device.Name+" root handle "+old.handle.String()+" "+old.kind,
+					nil, "what was there before", old.message(df.index()))
+			}
 		}
 		return
 	}

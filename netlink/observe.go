@@ -13,6 +13,7 @@ import (
 type state struct {
 	tree                       // what is ours
 	other  foreign             // the root qdisc, when it is not ours
+	prior  foreign             // what was at the root before ours, where that is known
 	hook   string              // the kind of qdisc for what arrives: clsact, ingress or none
 	shared int                 // filters of others at the hook
 	stats  map[Handle]counters // of qdiscs and classes
@@ -23,6 +24,25 @@ type foreign struct {
 	kind    string
 	handle  Handle
 	options []byte
+}
+
+// restorable reports whether what the kernel said of it is all that there was: of a qdisc without classes.
+func (f foreign) restorable() bool {
+	switch f.kind {
+	case kindHTB, "hfsc", "drr", "qfq", "prio", "ets", "cbq", "mqprio", "mq":
+		return false
+	}
+	return !f.kernelsOwn()
+}
+
+// message is the request that puts it back.
+func (f foreign) message(index int32) request {
+	body := attrs(tcmsg{index: index, handle: f.handle, parent: root}.append(nil))
+	body.text(nl.TCA_KIND, f.kind)
+	if len(f.options) > 0 {
+		body.bytes(nl.TCA_OPTIONS, f.options)
+	}
+	return request{unix.RTM_NEWQDISC, flagsReplace, body}
 }
 
 // kernelsOwn reports whether the kernel put it there by itself: nobody's choice, and nothing to lose.

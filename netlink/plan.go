@@ -75,7 +75,7 @@ func (d *Datapath) sites(c *Config) (sites []*site, missing []string, err error)
 		sites = append(sites, &site{servant: orphan})
 	}
 	for _, s := range sites {
-		s.observe(states)
+		s.observe(states, d.prior)
 	}
 	for i := range c.Interfaces {
 		if e := &c.Interfaces[i]; !found[e] {
@@ -103,7 +103,7 @@ func (s *site) plan(k Kernel, minors map[string]uint16) {
 func (s *site) wantsIngress() bool { return len(s.ingress.qdiscs) > 0 }
 
 // observe picks what the kernel has at the site.
-func (s *site) observe(states map[int32]*state) {
+func (s *site) observe(states map[int32]*state, prior map[int]foreign) {
 	at := func(d *Device) *state {
 		if d == nil || states[int32(d.Index)] == nil {
 			return &state{}
@@ -111,6 +111,9 @@ func (s *site) observe(states map[int32]*state) {
 		return states[int32(d.Index)]
 	}
 	s.egressHas, s.ingressHas = at(s.device), at(s.servant)
+	if s.device != nil {
+		s.egressHas.prior = prior[s.device.Index]
+	}
 }
 
 // check returns why the site cannot be as the policy wants it: that does not

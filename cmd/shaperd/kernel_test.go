@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// newNetwork gives the test a network namespace of its own with an interface
+// eth0: the thread that the test runs on stays in it, and ends with the test.
+func newNetwork(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatalf("new network namespace: %v (kernel tests run as root)", err)
+	}
+	shell(t, "ip link set lo up; ip link add eth0 mtu 1500 type veth peer name p-eth0; ip link set eth0 up; ip link set p-eth0 up")
+}
+
+func shell(t *testing.T, command string) string {
+	t.Helper()
+	out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+// office has steady classes only, whose queues are the same on every kernel.
+const office = `classes:
+  - {name: voice, match: {dscp: ef}, rate: 2mbit, ceil: 10mbit, priority: 0, mode: leaky}
+  - {name: backup, match: {port: 873}, rate: 5mbit, mode: leaky}
+  - {name: bulk, default: true, rate: 10mbit, ceil: 100%, priority: 7, mode: leaky}
+interfaces:
+  - {name: eth0, egress: 100mbit}
+`
+
+func TestPlanApplyClear(t *testing.T) {
+	newNetwork(t)
+	policy := file(t, "shaperd.yaml", office)
+	golden(t, "plan.txt", output(t, 2, "plan", policy))
+	golden(t, "plan-tc.txt", output(t, 2, "plan", "--tc", policy))
+	golden(t, "apply.txt", output(t, 0, "apply", policy))
+	golden(t, "plan-nothing.txt", output(t, 0, "plan", policy))
+
+	faster := file(t, "faster.yaml", strings.Replace(office, "rate: 2mbit", "rate: 3mbit", 1))
+	golden(t, "plan-change.txt", output(t, 2, "plan", faster))
+	var p struct {
+		Changes []struct{ Device, Verb, Object, Command string }
+	}
+	if err := json.Unmarshal([]byte(output(t, 2, "plan", "--json", faster)), &p); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Changes) != 1 || p.Changes[0].Verb != "change" || p.Changes[0].Object != "class voice" || p.Changes[0].Device != "eth0" {
+		t.Errorf("plan --json: %+v, want one change of voice", p)
+	}
+	if err := json.Unmarshal([]byte(output(t, 0, "plan", "--json", policy)), &p); err != nil || p.Changes == nil {
+		t.Errorf("plan --json without a change: %v %v, want an empty list", p.Changes, err)
+	}
+
+	if got := output(t, 1, "apply", "--confirm", "1ms", faster); !strings.Contains(got, "not confirmed: what was there before is back") {
+		t.Errorf("apply --confirm without an answer: %s", got)
+	}
+	output(t, 0, "plan", policy) // is in force
+	golden(t, "clear.txt", output(t, 0, "clear"))
+	golden(t, "clear-nothing.txt", output(t, 0, "clear"))
+}
+
+func TestApplySaysWhatIsInTheWay(t *testing.T) {
+	newNetwork(t)
+	shell(t, "tc qdisc add dev eth0 root handle 1: htb")
+	for _, tt := range []struct{ name, policy, want string }{
+		{"another's qdisc", office, ":6: eth0 has the qdisc htb 1:, which is not shaperd's"},
+		{"no such interface", strings.Replace(office, "eth0", "eth7", 1), ":6: there is no interface eth7"},
+		{"no interfaces", relay("web", "127.0.0.1:1", "1mbit"), "no interfaces: nothing to apply"},
+	} {
+		// No subtest: that would be on another thread.
+		if got := output(t, 1, "apply", file(t, "shaperd.yaml", tt.policy)); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %s, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The daemon's interfaces: shaped while it runs, changed in place by a reload,
+// repaired, given up at its end, and kept by a crash.
+func TestRunShapesInterfaces(t *testing.T) {
+	newNetwork(t)
+	policy := file(t, "shaperd.yaml", office)
+	p := start(t, nil, "run", "--config", policy)
+	p.await(`msg=ready`)
+	shaped := func(what string) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); !strings.Contains(shell(t, "tc class show dev eth0"), what); {
+			if time.Now().After(deadline) {
+				t.Fatalf("no %q in:\n%s", what, shell(t, "tc class show dev eth0"))
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	shaped("prio 0 rate 2Mbit ceil 10Mbit")
+	write(t, policy, strings.Replace(office, "rate: 2mbit", "rate: 3mbit", 1))
+	p.signal(syscall.SIGHUP)
+	p.await("msg=reloaded")
+	shaped("prio 0 rate 3Mbit ceil 10Mbit")
+	shell(t, "tc qdisc del dev eth0 root")
+	p.await("msg=repaired")
+	shaped("prio 0 rate 3Mbit ceil 10Mbit")
+	write(t, policy, strings.Replace(office, "eth0, egress", "eth0, egrass", 1))
+	p.signal(syscall.SIGHUP)
+	p.await("reload refused")
+	shaped("prio 0 rate 3Mbit ceil 10Mbit")
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+	shaped("prio 0 rate 3Mbit ceil 10Mbit")
+
+	write(t, policy, office)
+	p = start(t, nil, "run", "--config", policy)
+	p.await(`msg=ready`)
+	shaped("prio 0 rate 2Mbit ceil 10Mbit")
+	p.signal(syscall.SIGTERM)
+	if code, stderr := p.exit(); code != 0 {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+	if left := shell(t, "tc qdisc show dev eth0"); strings.Contains(left, "htb") {
+		t.Errorf("after its end the daemon leaves:\n%s", left)
+	}
+}
