@@ -16,7 +16,7 @@ FUZZTIME ?= 10s
 LINTER := bin/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test build lint fix fuzz bench bench-relay man install clean
+.PHONY: help run demo test build lint fix fuzz bench bench-relay bpf man install clean
 
 help: ## show these targets
 	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
@@ -61,6 +61,11 @@ bench: ## run the Go benchmarks
 bench-relay: ## measure the relay beside HAProxy, nginx and io.Copy: minutes, as root
 	sh tools/deps.sh bench-relay
 	$(GO) run ./internal/bench/relay
+
+bpf: ## compile the eBPF classifier anew, after a change of netlink/bpf/classifier.c
+	sh tools/deps.sh bpf
+	cd netlink/bpf && clang-14 -O2 -g -Wall -Werror -target bpf -mcpu=v3 -I/usr/include/$(shell uname -m)-linux-gnu -c classifier.c -o classifier.o
+	cd netlink/bpf && llvm-strip-14 -g classifier.o && sha256sum classifier.c classifier.o >classifier.sum
 
 man: build ## write the man pages to bin/man
 	@rm -rf bin/man && mkdir -p bin/man

@@ -34,7 +34,7 @@ func HeaderDSCP(packet []byte) (DSCP, error) {
 type Decoder struct {
 	ethernet layers.Ethernet
 	tag      layers.Dot1Q
-	ip4      layers.IPv4
+	ip4      ip4Header
 	ip6      ip6Header
 	options  layers.IPv6ExtensionSkipper // hop-by-hop, routing and destination headers
 	fragment fragment
@@ -87,13 +87,10 @@ func (d *Decoder) decode(p *gopacket.DecodingLayerParser, data []byte, f *Flow) 
 	for _, layer := range d.found {
 		switch layer {
 		case layers.LayerTypeIPv4:
-			isIP, whole = true, d.ip4.FragOffset == 0
-			f.DSCP, f.Proto = DSCP(d.ip4.TOS>>2), Protocol(d.ip4.Protocol)
-			src, _ = netip.AddrFromSlice(d.ip4.SrcIP)
-			dst, _ = netip.AddrFromSlice(d.ip4.DstIP)
-			if d.ip4.Flags&layers.IPv4MoreFragments != 0 && whole && f.Proto.HasPorts() {
-				err = d.ports.DecodeFromBytes(d.ip4.Payload, gopacket.NilDecodeFeedback) // gopacket stops at fragments
-			}
+			isIP, whole = true, !d.ip4.later
+			f.DSCP, f.Proto = DSCP(d.ip4.tos>>2), Protocol(d.ip4.next)
+			src, _ = netip.AddrFromSlice(d.ip4.src)
+			dst, _ = netip.AddrFromSlice(d.ip4.dst)
 		case layers.LayerTypeIPv6:
 			isIP = true
 			f.DSCP, f.Proto = DSCP(d.ip6.class>>2), Protocol(d.ip6.next)

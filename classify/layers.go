@@ -19,6 +19,41 @@ type payload struct{ rest []byte }
 
 func (p *payload) LayerPayload() []byte { return p.rest }
 
+// ip4Header is the IPv4 header with its options.
+type ip4Header struct {
+	payload
+	tos      uint8
+	next     layers.IPProtocol
+	later    bool // not the first fragment
+	src, dst []byte
+}
+
+func (h *ip4Header) CanDecode() gopacket.LayerClass    { return layers.LayerTypeIPv4 }
+func (h *ip4Header) NextLayerType() gopacket.LayerType { return following(h.next, h.later) }
+func (h *ip4Header) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
+	if len(b) < 20 || b[0]>>4 != 4 {
+		return errShort
+	}
+	length, total := 4*int(b[0]&15), int(binary.BigEndian.Uint16(b[2:]))
+	if length < 20 || length > len(b) {
+		return errShort
+	}
+	h.tos, h.next, h.later = b[1], layers.IPProtocol(b[9]), binary.BigEndian.Uint16(b[6:])&0x1fff != 0
+	h.src, h.dst, h.rest = b[12:16], b[16:20], b[length:]
+	if length <= total && total < len(b) { // a short frame's padding is no payload; an offloaded packet has no length
+		h.rest = b[length:total]
+	}
+	return nil
+}
+
+// following is the layer after a header; nothing that can be read follows in a later fragment.
+func following(next layers.IPProtocol, later bool) gopacket.LayerType {
+	if later {
+		return gopacket.LayerTypeZero
+	}
+	return next.LayerType()
+}
+
 // ip6Header is the fixed IPv6 header.
 type ip6Header struct {
 	payload
@@ -45,14 +80,8 @@ type fragment struct {
 	later bool // not the first fragment
 }
 
-func (h *fragment) CanDecode() gopacket.LayerClass { return layers.LayerTypeIPv6Fragment }
-func (h *fragment) NextLayerType() gopacket.LayerType {
-	if h.later {
-		return gopacket.LayerTypeZero
-	}
-	return h.next.LayerType()
-}
-
+func (h *fragment) CanDecode() gopacket.LayerClass    { return layers.LayerTypeIPv6Fragment }
+func (h *fragment) NextLayerType() gopacket.LayerType { return following(h.next, h.later) }
 func (h *fragment) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
 	if len(b) < 8 {
 		return errShort

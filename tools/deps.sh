@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the programs that the tests (deps.sh test) or the relay's benchmark
-# (deps.sh bench-relay) run, or says which are missing and how to get them. Does
+# Installs the programs that make test, bench-relay or bpf need (deps.sh test,
+# and so on), or says which are missing and how to get them. Does
 # nothing, quickly, when all are there.
 set -eu
 
@@ -17,8 +17,13 @@ haproxy          haproxy              contender
 nginx            nginx-light          contender
 /usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream contender
 ' ;;
+bpf) needs='
+clang-14         clang-14             compiler
+llvm-strip-14    llvm-14              without debugging information
+/usr/include/bpf/bpf_helpers.h libbpf-dev helpers
+' ;;
 *)
-	echo "usage: deps.sh test|bench-relay" >&2
+	echo "usage: deps.sh test|bench-relay|bpf" >&2
 	exit 2
 	;;
 esac
