@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,11 +27,21 @@ func (d *Datapath) apply(c *Config, leave func(*site, error) bool) (p *Plan, err
 	return p, err
 }
 
-func (d *Datapath) applyOnce(c *Config, leave func(*site, error) bool) (*Plan, error) {
-	sites, missing, err := d.sites(c)
+func (d *Datapath) applyOnce(c *Config, leave func(*site, error) bool) (p *Plan, err error) {
+	sites, minors, missing, err := d.sites(c)
 	if err != nil {
 		return nil, err
 	}
+	cl, err := d.classify(c, minors, sites, false)
+	if err != nil {
+		return nil, err
+	}
+	settled := false
+	defer func() {
+		if cl != nil && !settled {
+			err = errors.Join(err, d.drop(cl))
+		}
+	}()
 	if leave != nil {
 		sites = slices.DeleteFunc(sites, func(s *site) bool { return leave(s, s.check()) })
 	}
@@ -43,13 +54,17 @@ func (d *Datapath) applyOnce(c *Config, leave func(*site, error) bool) (*Plan, e
 			s.egressHas.prior = s.egressHas.other
 		}
 	}
-	before := snapshot(sites)
-	p := &Plan{Missing: missing, before: before}
-	if err = d.execute(sites, p); err == nil && len(p.Changes) > 0 {
+	before := d.snapshot(sites)
+	p = &Plan{Missing: missing, before: before, classifier: cl}
+	if err = d.execute(sites, p, cl); err == nil && len(p.Changes) > 0 {
 		err = d.verify(sites)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.restore(before))
+	}
+	if settled = true; cl != nil {
+		d.settle(cl)
+		p.Notes = cl.notes()
 	}
 	for _, s := range sites {
 		if s.device != nil && s.config != nil {
@@ -60,8 +75,11 @@ func (d *Datapath) applyOnce(c *Config, leave func(*site, error) bool) (*Plan, e
 }
 
 // execute sends the changes of the sites, and adds them to the plan.
-func (d *Datapath) execute(sites []*site, p *Plan) error {
+func (d *Datapath) execute(sites []*site, p *Plan, cl *classifier) error {
 	var changes, after []Change
+	if cl != nil {
+		changes = cl.change()
+	}
 	for _, s := range sites {
 		made, gone := s.servantChanges()
 		if len(made) > 0 {
@@ -80,7 +98,19 @@ func (d *Datapath) execute(sites []*site, p *Plan) error {
 	}
 	sortByPhase(changes)
 	p.Changes = slices.Concat(p.Changes, changes, after)
-	if err := d.send(changes); err != nil {
+	built := slices.IndexFunc(changes, func(c Change) bool { return c.phase >= phaseFilter })
+	if built < 0 {
+		built = len(changes)
+	}
+	if err := d.send(changes[:built]); err != nil {
+		return err
+	}
+	if cl != nil {
+		if err := cl.update(); err != nil {
+			return err
+		}
+	}
+	if err := d.send(changes[built:]); err != nil {
 		return err
 	}
 	for _, s := range sites {
@@ -96,6 +126,7 @@ func (d *Datapath) execute(sites []*site, p *Plan) error {
 
 // send sends the changes in order. What is to be deleted may have gone already.
 func (d *Datapath) send(changes []Change) error {
+	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.send.typ == 0 })
 	requests := make([]request, len(changes))
 	for i := range changes {
 		requests[i] = changes[i].send
@@ -116,7 +147,11 @@ func (d *Datapath) verify(sites []*site) error {
 	}
 	for _, s := range sites {
 		s.observe(states, d.prior)
-		if left := s.diff(); len(left) > 0 {
+		left := s.diff()
+		if slices.ContainsFunc(left, func(c Change) bool { return strings.Contains(c.Command, " match mark ") }) {
+			return errors.New("the kernel's u32 filters do not look at marks (CONFIG_CLS_U32_MARK): remove fwmark from the rules, or allow eBPF (CAP_BPF and CAP_PERFMON)")
+		}
+		if len(left) > 0 {
 			return fmt.Errorf("the kernel took it and has something else: still to do: %s", left[0].String())
 		}
 	}
@@ -124,11 +159,11 @@ func (d *Datapath) verify(sites []*site) error {
 }
 
 // snapshot returns sites that want what the given ones have.
-func snapshot(sites []*site) (before []*site) {
+func (d *Datapath) snapshot(sites []*site) (before []*site) {
 	for _, s := range sites {
 		b := *s
-		b.egress, b.ingress = s.egressHas.tree, s.ingressHas.tree
-		b.egress.filters = slices.DeleteFunc(slices.Clone(b.egress.filters), func(f filter) bool { return f.parent != htbRoot })
+		b.egress, b.ingress = s.egressHas.wanted(), s.ingressHas.wanted()
+		b.egress.filters, b.ingress.filters = d.resend(s.egressHas.filters), d.resend(s.ingressHas.filters)
 		before = append(before, &b)
 	}
 	return before
@@ -150,7 +185,7 @@ func (d *Datapath) restore(before []*site) error {
 		}
 		s.observe(states, d.prior)
 	}
-	if err := d.execute(before, &Plan{}); err != nil && !errors.Is(err, unix.ENODEV) {
+	if err := d.execute(before, &Plan{}, nil); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("undo: %w", err)
 	}
 	return nil

@@ -26,17 +26,34 @@ func office(rate shaper.Rate) shaper.Link {
 	}}
 }
 
-var officeRules = classify.Rules{
-	List: []classify.Rule{
-		{Class: "voice", Match: classify.Match{DSCP: []classify.DSCP{46}}},
-		{Class: "web", Match: classify.Match{Proto: []classify.Protocol{classify.TCP}, Port: []classify.PortRange{{First: 80, Last: 80}, {First: 443, Last: 443}}}},
-	},
-	Default: "rest",
+// rulesFor sends each class of the link a port of its own, from 1001 on, and voice its DSCP.
+func rulesFor(l *shaper.Link) (r classify.Rules) {
+	port := uint16(1000)
+	walk(l.Classes, func(c, _ *shaper.Class) {
+		switch {
+		case !c.Leaf():
+		case c.Default:
+			r.Default = c.Name
+		default:
+			port++
+			r.List = append(r.List, classify.Rule{Class: c.Name, Match: classify.Match{Port: []classify.PortRange{{First: port, Last: port}}}})
+			if c.Name == "voice" {
+				r.List = append(r.List, classify.Rule{Class: c.Name, Match: classify.Match{DSCP: []classify.DSCP{46}}})
+			}
+		}
+	})
+	return r
 }
 
-func egress(device string, l shaper.Link) Config {
-	return Config{Rules: officeRules, Interfaces: []Interface{{Name: device, Egress: l}}}
+func shaping(interfaces ...Interface) Config {
+	c := Config{Interfaces: interfaces}
+	for _, l := range c.links() {
+		c.Rules = rulesFor(l)
+	}
+	return c
 }
+
+func egress(device string, l shaper.Link) Config { return shaping(Interface{Name: device, Egress: l}) }
 
 // change returns the link with one of its classes changed.
 func change(l shaper.Link, name string, with func(*shaper.Class)) shaper.Link {
@@ -106,7 +123,7 @@ func TestStates(t *testing.T) {
 			if random.IntN(4) == 0 {
 				both.Ingress = shaper.Link{}
 			}
-			w.apply(Config{Rules: officeRules, Interfaces: []Interface{both}})
+			w.apply(shaping(both))
 		}
 	}
 	if _, err := w.Clear(); err != nil {
@@ -126,7 +143,7 @@ func (w *world) everything() string {
 func TestACrashIsAdopted(t *testing.T) {
 	w := newWorld(t, "eth0")
 	before := w.everything()
-	c := Config{Rules: officeRules, Interfaces: []Interface{{Name: "eth0", Egress: office(100 * shaper.Mbit), Ingress: office(10 * shaper.Mbit)}}}
+	c := shaping(Interface{Name: "eth0", Egress: office(100 * shaper.Mbit), Ingress: office(10 * shaper.Mbit)})
 	w.apply(c)
 	second, err := Open(nil)
 	if err != nil {
@@ -187,7 +204,7 @@ func TestOthersFiltersStay(t *testing.T) {
 	w := newWorld(t, "eth0")
 	w.run("tc qdisc add dev eth0 clsact; tc filter add dev eth0 ingress protocol ip pref 7 u32 match ip dport 9 0xffff flowid 1:1")
 	theirs := w.run("tc filter show dev eth0 ingress")
-	w.apply(Config{Interfaces: []Interface{{Name: "eth0", Ingress: office(10 * shaper.Mbit)}}})
+	w.apply(shaping(Interface{Name: "eth0", Ingress: office(10 * shaper.Mbit)}))
 	w.mustContain(w.run("tc filter show dev eth0 ingress"), "Redirect to device "+ifbName("eth0"), "pref 7")
 	if _, err := w.Clear(); err != nil {
 		t.Fatal(err)
@@ -203,9 +220,9 @@ func TestARefusedStepUndoesTheOthers(t *testing.T) {
 	// Another's filter where ours would go, of another kind: the redirect is refused, as the last step.
 	w.run(fmt.Sprintf("tc qdisc add dev eth1 clsact; tc filter add dev eth1 ingress protocol ip pref %d bpf da bytecode '1,6 0 0 0'", prefRedirect))
 	before := w.everything()
-	refused := Config{Rules: officeRules, Interfaces: []Interface{
-		{Name: "eth0", Egress: office(100 * shaper.Mbit), Ingress: office(10 * shaper.Mbit)}, {Name: "eth1", Ingress: office(10 * shaper.Mbit)},
-	}}
+	refused := shaping(
+		Interface{Name: "eth0", Egress: office(100 * shaper.Mbit), Ingress: office(10 * shaper.Mbit)}, Interface{Name: "eth1", Ingress: office(10 * shaper.Mbit)},
+	)
 	if _, err := w.Apply(refused); err == nil || !strings.Contains(err.Error(), "u32 filter to "+ifbName("eth1")+" on eth1") {
 		t.Fatalf("error %v, want the step and the interface", err)
 	}
@@ -226,7 +243,7 @@ func TestUndo(t *testing.T) {
 	w := newWorld(t, "eth0")
 	old := egress("eth0", office(20*shaper.Mbit))
 	w.apply(old)
-	p := w.apply(Config{Rules: officeRules, Interfaces: []Interface{{Name: "eth0", Egress: office(50 * shaper.Mbit), Ingress: office(50 * shaper.Mbit)}}})
+	p := w.apply(shaping(Interface{Name: "eth0", Egress: office(50 * shaper.Mbit), Ingress: office(50 * shaper.Mbit)}))
 	if err := w.Undo(p); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +254,7 @@ func TestUndo(t *testing.T) {
 
 func TestAnInterfaceThatGoesDuringApply(t *testing.T) {
 	w := newWorld(t, "eth0")
-	c := Config{Rules: officeRules, Interfaces: []Interface{{Name: "eth*", Egress: office(100 * shaper.Mbit), Ingress: office(10 * shaper.Mbit)}}}
+	c := shaping(Interface{Name: "eth*", Egress: office(100 * shaper.Mbit), Ingress: office(10 * shaper.Mbit)})
 	errs := make(chan error)
 	go func() {
 		for range 20 {
@@ -262,7 +279,8 @@ func TestAnInterfaceThatGoesDuringApply(t *testing.T) {
 // What others write in tc's words is what the plan has.
 func TestCommandsDoTheSame(t *testing.T) {
 	w := newWorld(t, "eth0")
-	c := Config{Interfaces: []Interface{{Name: "eth0", Egress: office(100 * shaper.Mbit), Ingress: office(30 * shaper.Mbit), Overhead: 38}}}
+	c := shaping(Interface{Name: "eth0", Egress: office(100 * shaper.Mbit), Ingress: office(30 * shaper.Mbit), Overhead: 38})
+	w.withoutBPF = errors.New("not tried") // which tc cannot load
 	p, err := w.Plan(c)
 	if err != nil {
 		t.Fatal(err)

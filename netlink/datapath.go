@@ -9,6 +9,8 @@ import (
 
 	vnl "github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"shaperd/netlink/bpf"
 )
 
 // A Datapath shapes interfaces of the network namespace that it was opened in.
@@ -26,6 +28,11 @@ type Datapath struct {
 	listener   *socket               // to what others change; of Run
 	conditions map[string]*condition // by interface
 	meters     meters
+	program    *bpf.Program    // the classifier's, nil for none; ours to close
+	tables     *bpf.Tables     // that it has; nil when another process wrote them
+	sets       [2][]filter     // the classifier's filters in force
+	current    *classifier     // of config
+	withoutBPF error           // why eBPF is not even tried
 	prior      map[int]foreign // what was at an interface's root before ours, by index
 }
 
@@ -60,6 +67,9 @@ func (d *Datapath) Close() {
 	d.socket.close()
 	d.listener.close()
 	d.links.Close()
+	if d.program != nil {
+		_ = d.program.Close()
+	}
 }
 
 // Plan compares c with the kernel, and writes nothing.
@@ -88,6 +98,12 @@ func (d *Datapath) Undo(p *Plan) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.config = p.config
+	if p.classifier != nil && p.classifier.before != nil {
+		if err := p.classifier.program.Update(p.classifier.before); err != nil {
+			return fmt.Errorf("undo: %w", err)
+		}
+		d.tables = p.classifier.before
+	}
 	return d.restore(p.before)
 }
 
@@ -96,7 +112,7 @@ func (d *Datapath) Undo(p *Plan) error {
 func (d *Datapath) Require(c Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, missing, err := d.sites(&c)
+	_, _, missing, err := d.sites(&c)
 	errs := []error{err}
 	for _, name := range missing {
 		if !strings.ContainsAny(name, "*?[") {

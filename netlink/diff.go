@@ -240,37 +240,40 @@ func (df *differ) removals() {
 	}
 }
 
-// filterAlternate is how far the preferences of two sets of u32 filters are apart: a new set comes into force before the old one goes.
-const filterAlternate = 8
-
+// filters compares those at an HTB root. Of two sets that mean the same the one
+// that is not there yet is added, and then the other one goes.
 func (df *differ) filters() {
 	got := df.has.filters
 	if df.fresh {
 		got = nil
 	}
 	got = slices.DeleteFunc(slices.Clone(got), func(f filter) bool { return f.parent != htbRoot })
-	wants := df.wants.filters
-	if sameFilters(got, wants, 0) || sameFilters(got, wants, filterAlternate) {
+	sets := df.wants.filters
+	if sameFilters(got, sets[0]) || sameFilters(got, sets[1]) {
 		return
 	}
-	shift := uint16(0)
-	if slices.ContainsFunc(got, func(f filter) bool { return f.kind == kindU32 && f.pref < prefFirst+filterAlternate }) {
-		shift = filterAlternate
+	wants := sets[0]
+	if slices.ContainsFunc(got, func(g filter) bool {
+		return g.kind == kindU32 && slices.ContainsFunc(wants, func(w filter) bool { return w.kind == kindU32 && w.pref == g.pref })
+	}) {
+		wants = sets[1]
+	}
+	there := map[filterKey]bool{}
+	for i := range got {
+		there[got[i].key()] = true
 	}
 	for i := range wants {
-		f := wants[i]
-		f.pref += shift
-		at := slices.IndexFunc(got, func(g filter) bool { return g.key() == f.key() })
-		verb := verbAdd
-		if at >= 0 {
-			verb = verbChange
+		f := &wants[i]
+		verb, flags := verbAdd, uint16(unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+		if there[f.key()] {
+			verb, flags = verbReplace, unix.NLM_F_CREATE|unix.NLM_F_REPLACE
 		}
-		df.change(phaseFilter, verb, f.title(), f.command(verb, df.device.Name), nil, f.why, f.message(df.index(), unix.NLM_F_CREATE|flagsOf(at >= 0)))
+		df.change(phaseFilter, verb, f.title(), f.command(verb, df.device.Name), nil, f.why, f.message(df.index(), flags))
 	}
 	gone := map[filterKey]bool{}
 	for i := range got {
-		f := filter{parent: got[i].parent, pref: got[i].pref, protocol: got[i].protocol, kind: got[i].kind, name: "of another policy"}
-		if slices.ContainsFunc(wants, func(w filter) bool { return w.pref+shift == f.pref && w.protocol == f.protocol }) || gone[f.key()] {
+		f := filter{parent: got[i].parent, pref: got[i].pref, protocol: got[i].protocol, kind: got[i].kind, name: "of other rules"}
+		if gone[f.key()] || slices.ContainsFunc(wants, func(w filter) bool { return w.pref == f.pref }) {
 			continue
 		}
 		gone[f.key()] = true
@@ -278,30 +281,24 @@ func (df *differ) filters() {
 	}
 }
 
-func flagsOf(exists bool) uint16 {
-	if exists {
-		return unix.NLM_F_REPLACE
-	}
-	return unix.NLM_F_EXCL
-}
-
-// sameFilters reports whether got is wants, with all preferences shifted.
-func sameFilters(got, wants []filter, shift uint16) bool {
-	if len(got) != len(wants) {
-		return false
-	}
-	by := map[filterKey]*filter{}
+// sameFilters reports whether got is wants. Hash tables are not compared: without them there is nothing in them.
+func sameFilters(got, wants []filter) bool {
+	by := make(map[filterKey]*filter, len(got))
 	for i := range got {
 		by[got[i].key()] = &got[i]
 	}
+	n := 0
 	for i := range wants {
-		f := wants[i]
-		f.pref += shift
+		f := &wants[i]
+		if f.table {
+			continue
+		}
+		n++
 		if g := by[f.key()]; g == nil || g.kind != f.kind || !f.same(g.options) {
 			return false
 		}
 	}
-	return true
+	return n == len(got)
 }
 
 // hook finds the changes for what arrives at a device: the qdisc that takes

@@ -37,8 +37,9 @@ type filter struct {
 	handle   uint32
 	options  []byte                   // what is in TCA_OPTIONS
 	same     func(dumped []byte) bool // whether a filter with these options is this one
+	table    bool                     // a hash table of filters: part of those, and not shown
 	name     string
-	text     string // as arguments of tc filter, after the handle
+	words    string // as arguments of tc filter, from the kind, or handle, on
 	why      string
 }
 
@@ -64,17 +65,7 @@ func (f *filter) command(verb, dev string) string {
 	if verb == verbDelete {
 		return s
 	}
-	if f.handle != 0 {
-		s += " handle " + f.handleText()
-	}
-	return s + " " + f.kind + f.text
-}
-
-func (f *filter) handleText() string {
-	if f.kind == kindU32 {
-		return fmt.Sprintf("%x:%x:%x", f.handle>>20, f.handle>>12&0xff, f.handle&0xfff)
-	}
-	return decimal(int64(f.handle))
+	return s + " " + f.words
 }
 
 func protocolName(p uint16) string {
@@ -135,7 +126,7 @@ func redirect(device string, index int32) filter {
 	return filter{
 		parent: ingressHook, pref: prefRedirect, protocol: unix.ETH_P_ALL, kind: kindU32, options: out,
 		same: func(dumped []byte) bool { return redirectsTo(dumped) == index },
-		name: "to " + device, text: " match u32 0 0 action mirred egress redirect dev " + device,
+		name: "to " + device, words: "u32 match u32 0 0 action mirred egress redirect dev " + device,
 		why: "what arrives can be shaped where it leaves the device that it is sent through",
 	}
 }

@@ -11,12 +11,14 @@ import (
 
 // A state is what the kernel has at one device.
 type state struct {
-	tree                       // what is ours
-	other  foreign             // the root qdisc, when it is not ours
-	prior  foreign             // what was at the root before ours, where that is known
-	hook   string              // the kind of qdisc for what arrives: clsact, ingress or none
-	shared int                 // filters of others at the hook
-	stats  map[Handle]counters // of qdiscs and classes
+	qdiscs  []qdisc // ours, and so the classes and filters
+	classes []class
+	filters []filter
+	other   foreign             // the root qdisc, when it is not ours
+	prior   foreign             // what was at the root before ours, where that is known
+	hook    string              // the kind of qdisc for what arrives: clsact, ingress or none
+	shared  int                 // filters of others at the hook
+	stats   map[Handle]counters // of qdiscs and classes
 }
 
 // A foreign is another's qdisc at the root.
@@ -138,6 +140,9 @@ func (s *socket) measure() (map[int32]*state, error) {
 	return states, nil
 }
 
+// wanted is the state as something to go back to; its filters are another matter.
+func (st *state) wanted() tree { return tree{qdiscs: st.qdiscs, classes: st.classes} }
+
 // root returns our root qdisc, nil when there is none.
 func (st *state) root() *qdisc {
 	for i := range st.qdiscs {
@@ -166,6 +171,9 @@ func (s *socket) filters(st *state, index int32, parent Handle) error {
 			continue
 		}
 		protocol := uint16(o.info)
+		if parent == htbRoot && o.kind == kindU32 && o.handle>>20 >= 0x800 { // a slot's first table, which the kernel numbers
+			o.handle &= 0xfff
+		}
 		st.filters = append(st.filters, filter{
 			parent: parent, pref: pref, protocol: protocol>>8 | protocol<<8, kind: o.kind, handle: uint32(o.handle), options: o.options,
 		})

@@ -16,8 +16,9 @@ type Plan struct {
 	// Notes are what the policy wants and the kernel cannot do exactly so, in words.
 	Notes []string `json:"notes,omitempty"`
 
-	before []*site // what was there before it was applied
-	config Config  // that was in force then
+	before     []*site // what was there before it was applied
+	classifier *classifier
+	config     Config // that was in force then
 }
 
 // A site is one interface with what it is to have: a tree for what leaves, and
@@ -35,18 +36,17 @@ type site struct {
 
 // sites decides what every interface is to have. Interfaces that the policy
 // does not name are included where something of ours is left.
-func (d *Datapath) sites(c *Config) (sites []*site, missing []string, err error) {
+func (d *Datapath) sites(c *Config) (sites []*site, minors map[string]uint16, missing []string, err error) {
 	devices, err := d.devices()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	states, err := d.socket.observe()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	minors, err := newMinors(c.links())
-	if err != nil {
-		return nil, nil, err
+	if minors, err = newMinors(c.links()); err != nil {
+		return nil, nil, nil, err
 	}
 	servants := map[string]*Device{}
 	for _, dev := range devices {
@@ -82,7 +82,36 @@ func (d *Datapath) sites(c *Config) (sites []*site, missing []string, err error)
 			missing = append(missing, e.Name)
 		}
 	}
-	return sites, missing, nil
+	return sites, minors, missing, nil
+}
+
+// classify gives the trees with classes their filters; nil when there are none.
+func (d *Datapath) classify(c *Config, minors map[string]uint16, sites []*site, dry bool) (*classifier, error) {
+	var trees []*tree
+	for _, s := range sites {
+		for _, t := range []*tree{&s.egress, &s.ingress} {
+			if len(t.classes) > 0 {
+				trees = append(trees, t)
+			}
+		}
+	}
+	if len(trees) == 0 {
+		return nil, nil
+	}
+	if c == &d.config && d.current != nil { // compiled already
+		for _, t := range trees {
+			t.filters = d.current.filters
+		}
+		return d.current, nil
+	}
+	cl, err := d.newClassifier(c.Rules, minors, sites, dry)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trees {
+		t.filters = cl.filters
+	}
+	return cl, nil
 }
 
 // plan makes the trees of a site.
@@ -181,14 +210,21 @@ func (s *site) servantChanges() (before, after []Change) {
 
 // plan compares the policy with the kernel and writes nothing.
 func (d *Datapath) plan(c *Config) (*Plan, error) {
-	sites, missing, err := d.sites(c)
+	sites, minors, missing, err := d.sites(c)
 	if err == nil {
 		err = checkAll(sites)
 	}
 	if err != nil {
 		return nil, err
 	}
+	cl, err := d.classify(c, minors, sites, true)
+	if err != nil {
+		return nil, err
+	}
 	p := &Plan{Missing: missing}
+	if cl != nil {
+		p.Changes, p.Notes = cl.change(), cl.notes()
+	}
 	var before, after []Change
 	for _, s := range sites {
 		made, gone := s.servantChanges()

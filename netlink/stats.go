@@ -57,8 +57,11 @@ type Stats struct {
 func (d *Datapath) Stats() (Stats, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	sites, missing, err := d.sites(&d.config)
+	sites, minors, missing, err := d.sites(&d.config)
 	if err != nil {
+		return Stats{}, err
+	}
+	if _, err := d.classify(&d.config, minors, sites, true); err != nil {
 		return Stats{}, err
 	}
 	var out Stats

@@ -12,7 +12,7 @@ import (
 type tree struct {
 	qdiscs  []qdisc
 	classes []class
-	filters []filter
+	filters [2][]filter // one set or the other
 }
 
 // maxDepth is how many levels of classes HTB has below the link's own.

@@ -19,7 +19,11 @@ var layers = map[string]struct {
 
 	"configs": {[]string{"classify", "shaper"}, "configs yields plain values; what enforces them must not leak into what they mean"},
 	"conn":    {[]string{"classify", "shaper"}, "the relay takes values, so that it can be used and tested without a policy file"},
-	"netlink": {[]string{"classify", "shaper"}, "the two datapaths share a policy and nothing else"},
+	"netlink": {[]string{"classify", "netlink/bpf", "netlink/packettest", "netlink/u32", "shaper"}, "the two datapaths share a policy and nothing else"},
+
+	"netlink/bpf":        {[]string{"classify", "netlink/packettest"}, "it compiles rules and runs them; what is attached where is netlink's"},
+	"netlink/u32":        {[]string{"classify"}, "it compiles rules to filters; who adds them where is netlink's business"},
+	"netlink/packettest": {[]string{"classify"}, "it makes packets and rules for tests, whatever classifies them"},
 
 	"internal/metrics": {[]string{"shaper"}, "collectors read snapshots; they start and own nothing"},
 	"systemd":          {nil, "it passes words to systemd and knows nothing of who serves what"},
@@ -56,6 +60,11 @@ var bans = []ban{
 		imports: []string{"github.com/vishvananda/netlink/..."},
 		except:  []string{"netlink/..."}, tests: true,
 		because: "its units differ from the kernel's and from ours; one package converts",
+	},
+	{
+		imports: []string{"github.com/cilium/ebpf/..."},
+		except:  []string{"netlink/bpf"}, tests: true,
+		because: "programs and maps have one owner; others see a classifier",
 	},
 	{
 		imports: []string{"github.com/spf13/..."},

@@ -15,6 +15,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"shaperd/classify"
+	"shaperd/netlink/packettest"
 )
 
 const (
@@ -100,10 +101,10 @@ func minorsOf(rules classify.Rules) map[string]uint16 {
 }
 
 // want is what package classify says of a packet.
-func want(t testing.TB, rules classify.Rules, c *classify.Classifier, p *packet, mark uint32) uint16 {
+func want(t testing.TB, rules classify.Rules, c *classify.Classifier, p *packettest.Packet, mark uint32) uint16 {
 	t.Helper()
 	var f classify.Flow
-	if err := classify.NewDecoder().Ethernet(p.plain().bytes(), &f); err != nil {
+	if err := classify.NewDecoder().Ethernet(p.Plain().Bytes(), &f); err != nil {
 		t.Fatalf("decode %+v: %v", p, err)
 	}
 	f.Fwmark = mark
@@ -114,11 +115,11 @@ func want(t testing.TB, rules classify.Rules, c *classify.Classifier, p *packet,
 func TestAgreesWithClassify(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	c := chooser{rand.New(rand.NewPCG(seed, 0))}
+	c := packettest.Chooser{Rand: rand.New(rand.NewPCG(seed, 0))}
 	for round := range 60 {
 		rules := classify.Rules{Default: "rest"}
 		for n := range 1 + c.IntN(60) {
-			rules.List = append(rules.List, c.rule(fmt.Sprintf("class%d", n%20)))
+			rules.List = append(rules.List, c.Rule(fmt.Sprintf("class%d", n%20)))
 		}
 		compiled, err := classify.Compile(rules)
 		if err != nil {
@@ -133,8 +134,8 @@ func TestAgreesWithClassify(t *testing.T) {
 		}
 		p := newProbe(t, tables)
 		for range 500 {
-			packet, mark := c.packet(), uint32(c.IntN(9))
-			if got, want := p.run(t, packet.bytes(), mark), want(t, rules, compiled, packet, mark); got != want {
+			packet, mark := c.Packet(), uint32(c.IntN(9))
+			if got, want := p.run(t, packet.Bytes(), mark), want(t, rules, compiled, packet, mark); got != want {
 				t.Fatalf("round %d: %+v mark %d goes to %x, want %x; rules:\n%s", round, packet, mark, got, want, list(rules))
 			}
 		}
@@ -151,38 +152,38 @@ func list(rules classify.Rules) string {
 
 var shapes = []struct {
 	name   string
-	packet packet
+	packet packettest.Packet
 	want   string
 }{
-	{"IPv4", packet{}, "web"},
-	{"IPv4 options", packet{options: 12}, "web"},
-	{"most IPv4 options", packet{options: 40}, "web"},
-	{"first fragment", packet{more: true}, "web"},
-	{"later fragment", packet{fragment: 185}, "ten"},
-	{"IPv4 authentication", packet{extensions: []uint8{51}}, "web"},
-	{"VLAN", packet{tags: []uint16{0x8100}}, "web"},
-	{"QinQ", packet{tags: []uint16{0x88a8, 0x8100}}, "web"},
-	{"PPPoE", packet{pppoe: true}, "web"},
-	{"PPPoE in a VLAN", packet{tags: []uint16{0x8100}, pppoe: true}, "web"},
-	{"IPv6", packet{src: v6}, "web"},
-	{"IPv6 in a VLAN", packet{src: v6, tags: []uint16{0x8100}}, "web"},
-	{"IPv6 in PPPoE", packet{src: v6, pppoe: true}, "web"},
-	{"hop by hop", packet{src: v6, extensions: []uint8{0}}, "web"},
-	{"routing", packet{src: v6, extensions: []uint8{43}}, "web"},
-	{"destination options", packet{src: v6, extensions: []uint8{60}}, "web"},
-	{"IPv6 authentication", packet{src: v6, extensions: []uint8{51}}, "web"},
-	{"IPv6 first fragment", packet{src: v6, extensions: []uint8{44}, more: true}, "web"},
-	{"IPv6 later fragment", packet{src: v6, extensions: []uint8{44}, fragment: 185}, "six"},
-	{"all extensions", packet{src: v6, extensions: []uint8{0, 60, 43, 44, 51, 60}}, "web"},
-	{"voice with ECN bits", packet{tos: 46<<2 | 3, dport: 9}, "voice"},
-	{"IPv6 voice with ECN bits", packet{src: v6, tos: 46<<2 | 1, dport: 9}, "voice"},
-	{"neighbour discovery", packet{src: v6, proto: classify.ICMPv6, icmpType: 135}, "control"},
-	{"packet too big", packet{src: v6, proto: classify.ICMPv6, icmpType: 2}, "control"},
-	{"IPv6 ping", packet{src: v6, proto: classify.ICMPv6, icmpType: 128}, "six"},
-	{"IPv4 ping", packet{proto: classify.ICMP, icmpType: 8}, "ten"},
-	{"DHCP", packet{proto: classify.UDP, sport: 68, dport: 67}, "control"},
-	{"DHCPv6", packet{src: v6, proto: classify.UDP, sport: 546, dport: 547}, "control"},
-	{"not DHCP", packet{proto: classify.UDP, sport: 67, dport: 5000}, "ten"},
+	{"IPv4", packettest.Packet{}, "web"},
+	{"IPv4 options", packettest.Packet{Options: 12}, "web"},
+	{"most IPv4 options", packettest.Packet{Options: 40}, "web"},
+	{"first fragment", packettest.Packet{More: true}, "web"},
+	{"later fragment", packettest.Packet{Fragment: 185}, "ten"},
+	{"IPv4 authentication", packettest.Packet{Extensions: []uint8{51}}, "web"},
+	{"VLAN", packettest.Packet{Tags: []uint16{0x8100}}, "web"},
+	{"QinQ", packettest.Packet{Tags: []uint16{0x88a8, 0x8100}}, "web"},
+	{"PPPoE", packettest.Packet{PPPoE: true}, "web"},
+	{"PPPoE in a VLAN", packettest.Packet{Tags: []uint16{0x8100}, PPPoE: true}, "web"},
+	{"IPv6", packettest.Packet{Src: v6}, "web"},
+	{"IPv6 in a VLAN", packettest.Packet{Src: v6, Tags: []uint16{0x8100}}, "web"},
+	{"IPv6 in PPPoE", packettest.Packet{Src: v6, PPPoE: true}, "web"},
+	{"hop by hop", packettest.Packet{Src: v6, Extensions: []uint8{0}}, "web"},
+	{"routing", packettest.Packet{Src: v6, Extensions: []uint8{43}}, "web"},
+	{"destination options", packettest.Packet{Src: v6, Extensions: []uint8{60}}, "web"},
+	{"IPv6 authentication", packettest.Packet{Src: v6, Extensions: []uint8{51}}, "web"},
+	{"IPv6 first fragment", packettest.Packet{Src: v6, Extensions: []uint8{44}, More: true}, "web"},
+	{"IPv6 later fragment", packettest.Packet{Src: v6, Extensions: []uint8{44}, Fragment: 185}, "six"},
+	{"all extensions", packettest.Packet{Src: v6, Extensions: []uint8{0, 60, 43, 44, 51, 60}}, "web"},
+	{"voice with ECN bits", packettest.Packet{TOS: 46<<2 | 3, DPort: 9}, "voice"},
+	{"IPv6 voice with ECN bits", packettest.Packet{Src: v6, TOS: 46<<2 | 1, DPort: 9}, "voice"},
+	{"neighbour discovery", packettest.Packet{Src: v6, Proto: classify.ICMPv6, ICMPType: 135}, "control"},
+	{"packet too big", packettest.Packet{Src: v6, Proto: classify.ICMPv6, ICMPType: 2}, "control"},
+	{"IPv6 ping", packettest.Packet{Src: v6, Proto: classify.ICMPv6, ICMPType: 128}, "six"},
+	{"IPv4 ping", packettest.Packet{Proto: classify.ICMP, ICMPType: 8}, "ten"},
+	{"DHCP", packettest.Packet{Proto: classify.UDP, SPort: 68, DPort: 67}, "control"},
+	{"DHCPv6", packettest.Packet{Src: v6, Proto: classify.UDP, SPort: 546, DPort: 547}, "control"},
+	{"not DHCP", packettest.Packet{Proto: classify.UDP, SPort: 67, DPort: 5000}, "ten"},
 }
 
 var v6 = netip.MustParseAddr("2001:db8::1")
@@ -203,17 +204,17 @@ func TestShapes(t *testing.T) {
 	minors["control"] = control
 	for _, tt := range shapes {
 		q := tt.packet
-		if !q.src.IsValid() {
-			q.src = netip.MustParseAddr("10.1.2.3")
+		if !q.Src.IsValid() {
+			q.Src = netip.MustParseAddr("10.1.2.3")
 		}
-		q.dst = q.src
-		if q.proto == 0 {
-			q.proto = classify.TCP
+		q.Dst = q.Src
+		if q.Proto == 0 {
+			q.Proto = classify.TCP
 		}
-		if q.dport == 0 {
-			q.dport = 443
+		if q.DPort == 0 {
+			q.DPort = 443
 		}
-		if got := p.run(t, q.bytes(), 0); got != minors[tt.want] {
+		if got := p.run(t, q.Bytes(), 0); got != minors[tt.want] {
 			t.Errorf("%s: class %x, want %x (%s)", tt.name, got, minors[tt.want], tt.want)
 		}
 	}
@@ -229,7 +230,7 @@ func TestShapes(t *testing.T) {
 
 func TestMalformedPacketsGoToTheDefault(t *testing.T) {
 	p := load(t, shapeRules)
-	whole := (&packet{src: v6, dst: v6, proto: classify.TCP, dport: 443, extensions: []uint8{0, 60}, tags: []uint16{0x8100}}).bytes()
+	whole := (&packettest.Packet{Src: v6, Dst: v6, Proto: classify.TCP, DPort: 443, Extensions: []uint8{0, 60}, Tags: []uint16{0x8100}}).Bytes()
 	for n := 15; n < 18+40+32+4; n++ {
 		if got := p.run(t, append([]byte(nil), whole[:n]...), 0); got != other {
 			t.Errorf("%d bytes of a packet: class %x, want the default", n, got)
@@ -269,7 +270,7 @@ func TestUpdateIsAtomic(t *testing.T) {
 		}
 	}
 	p := newProbe(t, tables["a"])
-	frame := (&packet{src: netip.MustParseAddr("10.0.200.1"), dst: v6.Unmap(), proto: classify.TCP, dport: 443}).ipv4Frame()
+	frame := (&packettest.Packet{Src: netip.MustParseAddr("10.0.200.1"), Dst: netip.MustParseAddr("10.0.0.9"), Proto: classify.TCP, DPort: 443}).Bytes()
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		seen := [2]int{}
@@ -305,11 +306,6 @@ func TestUpdateIsAtomic(t *testing.T) {
 	}
 }
 
-func (p *packet) ipv4Frame() []byte {
-	p.dst = p.src
-	return p.bytes()
-}
-
 func TestFind(t *testing.T) {
 	p := load(t, shapeRules)
 	found, err := Find(p.ID())
@@ -324,7 +320,7 @@ func TestFind(t *testing.T) {
 	if err := found.Update(compile(t, rules)); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.run(t, (&packet{src: v6, dst: v6, proto: classify.TCP}).bytes(), 0); got != minorsOf(rules)["web"] {
+	if got := p.run(t, (&packettest.Packet{Src: v6, Dst: v6, Proto: classify.TCP}).Bytes(), 0); got != minorsOf(rules)["web"] {
 		t.Errorf("class %x after an update by another process", got)
 	}
 	if _, err := Find(1<<32 - 1); !errors.Is(err, os.ErrNotExist) {
@@ -351,7 +347,7 @@ func TestCapacity(t *testing.T) {
 	if err := p.Update(many); p.Fits(many) || err == nil {
 		t.Errorf("5000 rules where there were 10: fit %v, %v", p.Fits(many), err)
 	}
-	if got := p.run(t, (&packet{src: v6, dst: v6, proto: classify.TCP, dport: 1000}).bytes(), 0); got != minorsOf(ports(1000))["c99"] {
+	if got := p.run(t, (&packettest.Packet{Src: v6, Dst: v6, Proto: classify.TCP, DPort: 1000}).Bytes(), 0); got != minorsOf(ports(1000))["c99"] {
 		t.Errorf("class %x: the rules of before are not in force", got)
 	}
 }
@@ -416,7 +412,7 @@ func BenchmarkClassify(b *testing.B) {
 	for _, n := range []int{1, 100, 1000, 10000} {
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			p := load(b, ports(n))
-			frame := (&packet{src: v6, dst: v6, proto: classify.TCP, dport: uint16(n)}).bytes()
+			frame := (&packettest.Packet{Src: v6, Dst: v6, Proto: classify.TCP, DPort: uint16(n)}).Bytes()
 			_, per, err := p.program.Benchmark(frame, max(b.N, 1), nil)
 			if err != nil {
 				b.Fatal(err)
