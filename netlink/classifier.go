@@ -66,10 +66,16 @@ func (d *Datapath) newClassifier(rules classify.Rules, minors map[string]uint16,
 	default:
 		c.program, c.without = bpf.Load(tables)
 	}
-	if c.without == nil {
-		return c.withBPF(), nil
+	if c.without != nil {
+		return c.withU32(rules, minors)
 	}
-	return c, c.withU32(rules, minors)
+	if c.withBPF(); dry {
+		shown, err := (&classifier{}).withU32(rules, minors)
+		if err == nil { // else there are too many for u32, and nothing to show
+			c.filters[0][0].instead = shown.filters[0]
+		}
+	}
+	return c, nil
 }
 
 func (c *classifier) withBPF() *classifier {
@@ -80,11 +86,11 @@ func (c *classifier) withBPF() *classifier {
 
 // withU32 makes two sets of filters with nothing in common, so that a new one
 // can be there before the old one goes.
-func (c *classifier) withU32(rules classify.Rules, minors map[string]uint16) error {
+func (c *classifier) withU32(rules classify.Rules, minors map[string]uint16) (*classifier, error) {
 	for set := range c.filters {
 		t, err := u32.Compile(rules, minors, minorControl, rootMajor, []uint32{0x100, 0x400}[set])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range t.Nodes {
 			n := &t.Nodes[i]
@@ -94,7 +100,7 @@ func (c *classifier) withU32(rules classify.Rules, minors map[string]uint16) err
 			})
 		}
 	}
-	return nil
+	return c, nil
 }
 
 // notes are what the classifier cannot see.

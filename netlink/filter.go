@@ -2,6 +2,7 @@ package netlink
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -39,7 +40,8 @@ type filter struct {
 	same     func(dumped []byte) bool // whether a filter with these options is this one
 	table    bool                     // a hash table of filters: part of those, and not shown
 	name     string
-	words    string // as arguments of tc filter, from the kind, or handle, on
+	words    string   // as arguments of tc filter, from the kind, or handle, on
+	instead  []filter // what tc can add to the same effect, where it cannot add this
 	why      string
 }
 
@@ -55,6 +57,13 @@ func (f *filter) key() filterKey { return filterKey{f.parent, f.pref, f.protocol
 func (f *filter) title() string { return f.kind + " filter " + f.name }
 
 func (f *filter) command(verb, dev string) string {
+	if len(f.instead) > 0 && verb != verbDelete {
+		lines := make([]string, 0, len(f.instead)+1)
+		for i := range f.instead {
+			lines = append(lines, f.instead[i].command(verbAdd, dev))
+		}
+		return strings.Join(lines, "\ntc ") + "\n# tc cannot load the eBPF classifier: these filters are what it says, as far as u32 can see"
+	}
 	s := "filter " + verb + " dev " + dev
 	if f.parent == ingressHook {
 		s += " ingress"

@@ -91,14 +91,11 @@ func printChange(w io.Writer, s style, c *netlink.Change, brief bool) {
 		line += s.faint("  " + c.Why)
 	}
 	if brief {
-		for i, f := range c.Fields {
-			line += []string{"  ", ", "}[min(i, 1)] + f.Name
-			if f.From != "" {
-				line += " " + f.From + " →"
-			}
-			line += " " + f.To
+		parts := make([]string, 0, len(c.Fields))
+		for _, f := range c.Fields {
+			parts = append(parts, strings.TrimRight(f.Name+" "+fromTo(f), " "))
 		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		fmt.Fprintln(w, strings.TrimRight(line+"  "+strings.Join(parts, ", "), " "))
 		return
 	}
 	fmt.Fprintln(w, line)
@@ -107,13 +104,16 @@ func printChange(w io.Writer, s style, c *netlink.Change, brief bool) {
 	}
 	rows := make([][]string, 0, len(c.Fields))
 	for _, f := range c.Fields {
-		value := f.To
-		if f.From != "" {
-			value = f.From + " → " + f.To
-		}
-		rows = append(rows, []string{f.Name, value, f.Why})
+		rows = append(rows, []string{f.Name, fromTo(f), f.Why})
 	}
 	columns(w, "          ", rows, func(_ int, text string) string { return text })
+}
+
+func fromTo(f netlink.FieldChange) string {
+	if f.From == "" {
+		return f.To
+	}
+	return f.From + " → " + f.To
 }
 
 // verb is what happens, always as wide.

@@ -103,9 +103,9 @@ func describeKernel(p *configs.Policy, err error) error {
 
 // commitKernel starts or ends the task that keeps the interfaces shaped.
 func (d *daemon) commitKernel(k *kernel) {
-	switch {
-	case k == d.kernel:
-	case k == nil:
+	switch k {
+	case d.kernel:
+	case nil:
 		d.kernel.running.stop()
 		<-d.kernel.running.ended
 		d.Log.Info("kernel datapath removed")

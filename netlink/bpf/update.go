@@ -96,11 +96,12 @@ func (p *Program) Update(t *Tables) error {
 	}
 	old := p.now
 	p.now = next
-	// Packets on their way may still look at the old tables. This waits until none does.
-	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, membarrierGlobal, 0, 0); errno != 0 {
-		return nil // the old entries stay until the next update
+	// Packets on their way may still look at the old tables. This waits until none
+	// does; where it cannot, they stay until the next update.
+	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, membarrierGlobal, 0, 0); errno == 0 {
+		return p.forget(old)
 	}
-	return p.forget(old)
+	return nil
 }
 
 // write writes the tables as a generation that is not in force.

@@ -3,6 +3,7 @@ package packettest
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"shaperd/classify"
 )
@@ -88,9 +89,9 @@ func (p *Packet) ipv4(payload []byte) []byte {
 
 func (p *Packet) ipv6(payload []byte) []byte {
 	next := uint8(p.Proto)
-	for i := len(p.Extensions) - 1; i >= 0; i-- {
+	for _, kind := range slices.Backward(p.Extensions) {
 		var h []byte
-		switch p.Extensions[i] {
+		switch kind {
 		case 44:
 			h = []byte{next, 0, 0, 0, 0, 0, 0, 9}
 			offset := p.Fragment << 3
@@ -103,7 +104,7 @@ func (p *Packet) ipv6(payload []byte) []byte {
 		default:
 			h = append([]byte{next, 1, 1, 12}, make([]byte, 12)...)
 		}
-		payload, next = append(h, payload...), p.Extensions[i]
+		payload, next = append(h, payload...), kind
 	}
 	h := make([]byte, 40)
 	h[0], h[1] = 0x60|p.TOS>>4, p.TOS<<4
