@@ -16,7 +16,7 @@ FUZZTIME ?= 10s
 LINTER := bin/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test build lint fix fuzz bench bench-relay bpf man install clean
+.PHONY: help run demo test test-vm build lint fix fuzz bench bench-relay bpf man install clean
 
 help: ## show these targets
 	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
@@ -33,6 +33,10 @@ test: ## install what the tests need, then run all of them with the race detecto
 	@$(GO) -C tools build -o ../bin/gotest ./gotest
 	CGO_ENABLED=1 bin/gotest -race $(TESTFLAGS) ./...
 	@$(GO) -C tools test ./...
+
+test-vm: ## run the kernel tests on Debian's kernel in an emulated machine
+	sh tools/deps.sh test-vm
+	sh tools/vm/run.sh
 
 build: ## build bin/shaperd
 	$(GO) build -o bin/shaperd ./cmd/shaperd

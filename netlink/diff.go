@@ -27,13 +27,15 @@ type differ struct {
 	queued  map[Handle]*qdisc // observed, by parent
 	want    map[Handle]*class // planned, by handle
 	actual  map[Handle]Handle // the handles of planned queues, which may be in either range
+	kept    map[Handle]bool   // queues that stay, and with them what is in them
+	late    map[Handle]bool   // planned queues of phaseLate
 }
 
 // diff returns the changes, none when there is nothing to do. An empty tree
 // wants nothing of ours at the root.
 func diff(d *Device, has *state, wants tree) []Change {
 	df := differ{
-		device: d, has: has, wants: wants, removed: map[Handle]bool{}, actual: map[Handle]Handle{},
+		device: d, has: has, wants: wants, removed: map[Handle]bool{}, actual: map[Handle]Handle{}, kept: map[Handle]bool{}, late: map[Handle]bool{},
 		got: map[Handle]*class{}, parents: map[Handle]bool{}, queued: map[Handle]*qdisc{}, want: map[Handle]*class{},
 	}
 	for i := range has.classes {
@@ -176,11 +178,12 @@ func (df *differ) queues() {
 		if handle, ok := df.actual[parent&^0xffff]; ok {
 			want.parent = handle | Handle(parent.minor())
 		}
-		if parent.major() == rootMajor && parent.minor() != 0 && df.hadClasses(parent) {
+		if df.late[parent&^0xffff] || parent.major() == rootMajor && df.hadClasses(parent) {
 			p = phaseLate
+			df.late[want.handle] = true
 		}
 		var got *qdisc
-		if !df.fresh && (parent.major() != rootMajor || df.gotClass(parent) != nil || parent == htbRoot|1) {
+		if outer := want.parent &^ 0xffff; df.kept[outer] || outer == htbRoot && df.gotClass(parent) != nil {
 			got = df.queued[want.parent]
 		}
 		df.queue(&want, got, p)
@@ -198,6 +201,7 @@ func (df *differ) queue(want, got *qdisc, p phase) {
 	if got.handle == planned.sibling() {
 		df.actual[planned], want.handle = got.handle, got.handle
 	}
+	df.kept[got.handle] = true
 	had := qdisc{options: got.options.settle(want.options), overhead: got.overhead}
 	why := ""
 	switch list := differing(had.fields(), want.fields()); {
@@ -217,6 +221,7 @@ func (df *differ) queue(want, got *qdisc, p phase) {
 		want.handle = want.handle.sibling()
 		df.actual[planned] = want.handle
 	}
+	df.kept[got.handle] = false
 	df.change(p, verbReplace, want.title(), want.command(verbReplace, df.device.Name), differing(had.fields(), want.fields()), why,
 		want.message(df.index(), flagsReplace, true))
 }

@@ -39,12 +39,16 @@ func (w *world) shaped(device, kind string) func() bool {
 
 func TestRunRepairs(t *testing.T) {
 	w := newWorld(t, "eth0")
-	w.apply(egress("eth0", office(100*shaper.Mbit)))
+	c := egress("eth0", office(100*shaper.Mbit))
+	w.apply(c)
 	w.running()
 	w.run("tc qdisc del dev eth0 root")
 	w.until("the root qdisc is back", w.shaped("eth0", "htb"))
 	w.run("tc class del dev eth0 classid 5a00:2 || tc qdisc del dev eth0 parent 5a00:2; tc qdisc replace dev eth0 parent 5a00:3 pfifo limit 7")
-	w.until("the leaf is back", func() bool { return strings.Contains(w.run("tc qdisc show dev eth0"), "parent 5a00:3 limit 625000b") })
+	w.until("class and leaf are back", func() bool {
+		p, err := w.Plan(c)
+		return err == nil && len(p.Changes) == 0
+	})
 	w.run("ip link del eth0; ip link add eth0 mtu 1500 type veth peer name p-eth0")
 	w.until("a new interface of that name is shaped", w.shaped("eth0", "htb"))
 }

@@ -24,7 +24,8 @@ func newWorld(t *testing.T, devices ...string) *world {
 		t.Fatalf("new network namespace: %v (kernel tests run as root)", err)
 	}
 	w := &world{T: t}
-	w.run("ip link set lo up")
+	// Packets are the test's alone: without IPv6 no device asks for its neighbours.
+	w.run("ip link set lo up; echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6")
 	for _, name := range devices {
 		w.run("ip link add " + name + " mtu 1500 type veth peer name p-" + name)
 		w.run("ip link set " + name + " up")

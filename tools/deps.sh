@@ -10,6 +10,7 @@ test) needs='
 gcc              gcc,libc6-dev        race detector
 promtool         prometheus           check of the metrics'\'' names and units
 systemd-analyze  systemd              check of the unit
+ip               iproute2             interfaces and qdiscs
 ' ;;
 bench-relay) needs='
 ip               iproute2             network namespace
@@ -17,13 +18,21 @@ haproxy          haproxy              contender
 nginx            nginx-light          contender
 /usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream contender
 ' ;;
+test-vm) needs='
+qemu-system-x86_64 qemu-system-x86   machine
+busybox            busybox-static     its programs
+depmod             kmod               its modules
+cpio               cpio               its files
+dpkg               dpkg               its kernel
+ip                 iproute2           interfaces and qdiscs
+' ;;
 bpf) needs='
 clang-14         clang-14             compiler
 llvm-strip-14    llvm-14              without debugging information
 /usr/include/bpf/bpf_helpers.h libbpf-dev helpers
 ' ;;
 *)
-	echo "usage: deps.sh test|bench-relay|bpf" >&2
+	echo "usage: deps.sh test|test-vm|bench-relay|bpf" >&2
 	exit 2
 	;;
 esac

@@ -1,0 +1,97 @@
+//go:build vm
+
+// Tests of what only a fuller kernel has: make test-vm runs them.
+
+package netlink
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"shaperd/classify"
+	"shaperd/netlink/packettest"
+	"shaperd/shaper"
+)
+
+func TestLeavesAreFairQueues(t *testing.T) {
+	w := newWorld(t, "eth0")
+	if !w.kernel.FqCodel {
+		t.Fatal("the kernel's fq_codel is not found")
+	}
+	w.apply(egress("eth0", office(100*shaper.Mbit)))
+	w.mustContain(w.run("tc qdisc show dev eth0"), "qdisc fq_codel 5a03: parent 5a00:3", "qdisc fq_codel 7919: parent 6119:1")
+}
+
+func TestAnothersCakeIsPutBack(t *testing.T) {
+	w := newWorld(t, "eth0")
+	w.run("tc qdisc add dev eth0 root handle 9: cake bandwidth 20mbit diffserv4 nat")
+	before := w.everything()
+	c := egress("eth0", office(100*shaper.Mbit))
+	if _, err := w.Apply(c); err == nil || !strings.Contains(err.Error(), "cake 9:") {
+		t.Errorf("error %v, want that cake is there", err)
+	}
+	c.Interfaces[0].Takeover = true
+	w.apply(c)
+	if _, err := w.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.everything(); after != before {
+		t.Errorf("after clear:\n%s\nbefore there was:\n%s", after, before)
+	}
+}
+
+func TestAnothersFlowerFilterStays(t *testing.T) {
+	w := newWorld(t, "eth0")
+	w.run("tc qdisc add dev eth0 clsact; tc filter add dev eth0 ingress pref 5 protocol ip flower ip_proto udp dst_port 9 action drop")
+	theirs := w.run("tc filter show dev eth0 ingress")
+	w.apply(shaping(Interface{Name: "eth0", Ingress: office(10 * shaper.Mbit)}))
+	if _, err := w.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.run("tc filter show dev eth0 ingress"); left != theirs {
+		t.Errorf("another's filters are now:\n%s\nand were:\n%s", left, theirs)
+	}
+}
+
+// A VLAN device is shaped as any other, and so is what its tags are on.
+func TestVLANDevices(t *testing.T) {
+	w := newWorld(t, "eth0")
+	w.run("ip link add link eth0 name eth0.7 type vlan id 7; ip link set eth0.7 up")
+	ten := netip.MustParseAddr("10.0.0.1")
+	voice := (&packettest.Packet{Src: ten, Dst: ten, Proto: classify.UDP, TOS: 46 << 2, DPort: 5000}).Bytes()
+	for _, device := range []string{"eth0.7", "eth0"} {
+		for _, without := range []error{nil, errors.New("not tried")} {
+			w.withoutBPF = without
+			c := egress(device, office(100*shaper.Mbit))
+			w.apply(c)
+			numbers, err := newMinors(c.links())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := w.sender("eth0.7")
+			if device == "eth0" { // sent through eth0.7, counted on eth0
+				parent := w.sender("eth0")
+				before := w.packets(parent)
+				w.send(s, voice)
+				if after := w.packets(parent); after[numbers["voice"]] != before[numbers["voice"]]+1 {
+					t.Errorf("without eBPF %v: a tagged packet is not in its class on %s: %v", without, device, after)
+				}
+				continue
+			}
+			if got := w.where(s, voice); got != numbers["voice"] {
+				t.Errorf("without eBPF %v: class %x on %s, want that of voice", without, got, device)
+			}
+		}
+	}
+}
+
+// Another's delay at the root is seen as what it is.
+func TestAnothersNetemIsNamed(t *testing.T) {
+	w := newWorld(t, "eth0")
+	w.run("tc qdisc add dev eth0 root netem delay 10ms")
+	if _, err := w.Apply(egress("eth0", office(shaper.Mbit))); err == nil || !strings.Contains(err.Error(), "has the qdisc netem") {
+		t.Errorf("error %v, want that netem is there", err)
+	}
+}
