@@ -28,6 +28,7 @@ var layers = map[string]struct {
 	"internal/metrics": {[]string{"shaper"}, "collectors read snapshots; they start and own nothing"},
 	"systemd":          {nil, "it passes words to systemd and knows nothing of who serves what"},
 	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
+	"internal/lab":     {nil, "it builds hosts, whatever runs on them"},
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/measure", "shaper"}, "the demo drives the relay as any program would"},
 	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "netlink", "shaper"}, "commands read files, call one function and print"},
@@ -58,8 +59,8 @@ var bans = []ban{
 	},
 	{
 		imports: []string{"github.com/vishvananda/netlink/..."},
-		except:  []string{"netlink/..."}, tests: true,
-		because: "its units differ from the kernel's and from ours; one package converts",
+		except:  []string{"netlink/...", "internal/lab"}, tests: true,
+		because: "its units differ from the kernel's and from ours; one package converts (lab builds devices, and knows no rates)",
 	},
 	{
 		imports: []string{"github.com/cilium/ebpf/..."},
