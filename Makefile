@@ -16,7 +16,7 @@ FUZZTIME ?= 10s
 LINTER := bin/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-vm build lint fix fuzz bench bench-relay bpf man install clean
+.PHONY: help run demo demo-kernel test test-vm build lint fix fuzz bench bench-relay bpf man install clean
 
 help: ## show these targets
 	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
@@ -27,6 +27,10 @@ run: build ## build and start the daemon with its built-in policy; needs no root
 
 demo: build ## four classes on loopback: live bars, then a table of what was measured
 	bin/shaperd demo
+
+demo-kernel: build ## as root: a router in a network namespace shapes with the kernel, both ways
+	sh tools/deps.sh demo-kernel
+	bin/shaperd demo --kernel
 
 test: ## install what the tests need, then run all of them with the race detector
 	sh tools/deps.sh test

@@ -24,6 +24,7 @@ type planner struct {
 	kernel   Kernel
 	overhead int32
 	minors   map[string]uint16
+	cuts     bool // offloaded packets of borrowers are cut
 	tree
 }
 
@@ -100,6 +101,7 @@ func (p *planner) check(l *shaper.Link) error {
 
 // link plans HTB: its root, the link's class, the control class and all others.
 func (p *planner) link(l *shaper.Link) {
+	p.cuts = l.Rate <= cutMost
 	p.qdiscs = append(p.qdiscs, qdisc{
 		handle: htbRoot, parent: root, name: "root", overhead: p.overhead,
 		options: htb{defaultMinor: minorDefault, directQlen: directQlen},
@@ -167,28 +169,34 @@ func (p *planner) add(c class, burst shaper.Size) {
 }
 
 // leaf plans what queues the packets of a class: a token bucket where the class
-// has a hard cap, is steady, or is so slow that an offloaded packet would hold
-// up the others; a fair queue where the kernel has one.
+// has a hard cap or is steady, and one that does nothing but cut offloaded
+// packets where it borrows; inside it a fair queue, where the kernel has one.
 func (p *planner) leaf(parent, handle Handle, minor uint16, name string, rate shaper.Rate, burst shaper.Size, mode shaper.Mode, capped bool) {
 	rate = whole(rate)
 	size, sizeWhy := p.device.queue(rate)
-	bucket, bucketWhy := p.device.burst(burst, rate, mode)
 	title := "of " + name
 	if name == "" {
 		title = "root"
 	}
-	slow := int(bucket) < p.device.GSO
-	if capped || slow || mode == shaper.Leaky {
-		why := map[string]string{"rate": "the class's ceil", "burst": bucketWhy, "limit": "the burst and " + sizeWhy}
-		if parent == root {
-			why["rate"] = "the link's rate"
+	bucket, why := tbf{rate: rate}, map[string]string{"rate": "the class's ceil"}
+	bucket.burst, why["burst"] = p.device.burst(burst, rate, mode)
+	bucket.limit, why["limit"] = bucket.burst+size, "the burst and "+sizeWhy
+	switch {
+	case parent == root:
+		why["rate"] = "the link's rate"
+	case capped || mode == shaper.Leaky:
+	case p.cuts:
+		bucket = tbf{rate: cutRate, burst: minPackets * p.device.packet(), limit: size}
+		why = map[string]string{
+			"rate":  "does not hold anything up: the class's own ceil does",
+			"burst": fmt.Sprintf("%d packets of %d bytes: cuts offloaded packets, of which each would have a turn whatever its size", minPackets, p.device.packet()),
+			"limit": sizeWhy,
 		}
-		if slow && !capped && mode != shaper.Leaky {
-			why["rate"] = fmt.Sprintf("the class's ceil: an offloaded packet of %d bytes would hold up the link, and is cut", p.device.GSO)
-		}
-		p.qdiscs = append(p.qdiscs, qdisc{
-			handle: handle, parent: parent, name: title, why: why, options: tbf{rate: rate, burst: bucket, limit: bucket + size},
-		})
+	default:
+		bucket.rate = 0
+	}
+	if bucket.rate > 0 {
+		p.qdiscs = append(p.qdiscs, qdisc{handle: handle, parent: parent, name: title, why: why, options: bucket})
 		if mode == shaper.Leaky || !p.kernel.FqCodel {
 			return // the bucket's own queue will do
 		}

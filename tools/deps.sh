@@ -18,6 +18,9 @@ haproxy          haproxy              contender
 nginx            nginx-light          contender
 /usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream contender
 ' ;;
+demo-kernel) needs='
+ip               iproute2             tc, which deletes a qdisc
+' ;;
 test-vm) needs='
 qemu-system-x86_64 qemu-system-x86   machine
 busybox            busybox-static     its programs
@@ -32,7 +35,7 @@ llvm-strip-14    llvm-14              without debugging information
 /usr/include/bpf/bpf_helpers.h libbpf-dev helpers
 ' ;;
 *)
-	echo "usage: deps.sh test|test-vm|bench-relay|bpf" >&2
+	echo "usage: deps.sh test|test-vm|demo-kernel|bench-relay|bpf" >&2
 	exit 2
 	;;
 esac

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -20,16 +21,21 @@ what it leaves, then it comes back; at last each sends alone after a quiet time,
 to show its burst. A terminal shows bars, anything else gets a line each second.
 
 It ends with a table: what the policy promises each class and why, and what its
-clients have received. It exits with 1 if a class is off by more than 2 %.`
+clients have received. It exits with 1 if a class is off by more than 2 %.
+
+With --kernel it shows the kernel's datapath instead, which needs root: a client,
+a router and a server in network namespaces of their own. The router's daemon
+shapes traffic of four classes both ways; at last its root qdisc is deleted
+behind its back.`
 
 func newDemoCmd() *cobra.Command {
 	var seconds int
-	var asJSON bool
+	var asJSON, kernel bool
 	cmd := &cobra.Command{
 		Use:     "demo",
 		Short:   "Show four classes share a link, configured against measured",
 		Long:    demoHelp,
-		Example: "  shaperd demo\n  shaperd demo --seconds 60\n  shaperd demo --json | jq '.phases[].classes[].off_percent'",
+		Example: "  shaperd demo\n  shaperd demo --seconds 60\n  sudo shaperd demo --kernel\n  shaperd demo --json | jq '.phases[].classes[].off_percent'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			length := time.Duration(seconds) * time.Second
@@ -38,10 +44,20 @@ func newDemoCmd() *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()
+			if kernel {
+				program, err := os.Executable()
+				if err != nil {
+					return err
+				}
+				return demo.RunKernel(ctx, cmd.OutOrStdout(), program)
+			}
 			return demo.Run(ctx, cmd.OutOrStdout(), demo.Options{Length: length, JSON: asJSON})
 		},
 	}
 	cmd.Flags().IntVar(&seconds, "seconds", int(demo.DefaultLength.Seconds()), "how long it takes, about `N` seconds")
+	cmd.Flags().BoolVar(&kernel, "kernel", false, "show the kernel's datapath, on a router in a network namespace; needs root")
 	jsonFlag(cmd, &asJSON)
+	cmd.MarkFlagsMutuallyExclusive("kernel", "json")
+	cmd.MarkFlagsMutuallyExclusive("kernel", "seconds")
 	return cmd
 }

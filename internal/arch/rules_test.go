@@ -30,7 +30,7 @@ var layers = map[string]struct {
 	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
 	"internal/lab":     {nil, "it builds hosts, whatever runs on them"},
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
-	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/measure", "shaper"}, "the demo drives the relay as any program would"},
+	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
 	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "netlink", "shaper"}, "commands read files, call one function and print"},
 
 	"internal/bench/relay": {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
@@ -107,7 +107,7 @@ var (
 		"Send", "Setsockopt", "Shutdown", "Socket", "Splice", "SYS_ACCEPT", "SYS_EPOLL", "SYS_GETSOCKOPT", "SYS_RECV",
 		"SYS_SEND", "SYS_SETSOCKOPT", "SYS_SPLICE",
 	}
-	socketPackages = []string{"conn", "internal/bench/...", "internal/measure", "netlink/..."}
+	socketPackages = []string{"conn", "internal/bench/...", "internal/lab", "internal/measure", "netlink/..."}
 	socketReason   = "one package owns descriptors, so that one can be read to know that none leaks or blocks"
 )
 

@@ -66,26 +66,35 @@ func (p *painter) line(parts ...string) { p.lines = append(p.lines, strings.Join
 func (p *painter) header(f *frame, width int) {
 	p.line(" ", p.sgr(bold, "shaperd demo"), fmt.Sprintf(": %d connections in %d classes share %s mbit", f.connections, len(f.rates)+len(f.bursts), inMbit(f.link)))
 	p.line()
-	steps, used := "", 0
+	var names []string
 	for i := range len(phases) + 1 {
 		name, _ := about(i)
-		code, sign := faint, " "
-		switch {
-		case i < f.step:
-			sign = p.done
-		case i == f.step:
-			code, sign = bold, p.current
-		}
-		steps += " " + p.sgr(code, sign+" "+name)
-		used += 3 + len(name)
+		names = append(names, name)
 	}
-	clock := fmt.Sprintf("%.0f of %.0f s", math.Floor(min(f.elapsed, f.total).Seconds()), f.total.Seconds())
-	p.line(steps, p.sgr(faint, p.clip(pad(clock, width-used), width-used)))
+	p.steps(names, f.step, f.elapsed, f.total, width)
 	_, text := about(f.step)
 	for _, l := range wrap(text, width-5) {
 		p.line("   ", l)
 	}
 	p.line()
+}
+
+// steps draws which steps there are and which is the current one, and the clock.
+func (p *painter) steps(names []string, current int, elapsed, total time.Duration, width int) {
+	steps, used := "", 0
+	for i, name := range names {
+		code, sign := faint, " "
+		switch {
+		case i < current:
+			sign = p.done
+		case i == current:
+			code, sign = bold, p.current
+		}
+		steps += " " + p.sgr(code, sign+" "+name)
+		used += 3 + len(name)
+	}
+	clock := fmt.Sprintf("%.0f of %.0f s", math.Floor(min(elapsed, total).Seconds()), total.Seconds())
+	p.line(steps, p.sgr(faint, p.clip(pad(clock, width-used), width-used)))
 }
 
 func (p *painter) rates(f *frame) {

@@ -68,10 +68,19 @@ func newScreen(out *os.File) *screen {
 	return &screen{out, styleOf(os.Getenv), pace{every: 100 * time.Millisecond, over: 500 * time.Millisecond}}
 }
 
-func (s *screen) draw(f frame) {
+func (s *screen) draw(f frame) { s.show(f.render) }
+
+// show draws what render makes of the terminal's size.
+func (s *screen) show(render func(s style, width, height int) []string) {
 	width, height := size(s.out)
-	text := strings.Join(f.render(s.style, width, height), "\x1b[K\r\n")
-	io.WriteString(s.out, "\x1b[?2026h\x1b[H"+text+"\x1b[K\x1b[J\x1b[?2026l") // as one update, without remains
+	lines := render(s.style, width, height)
+	// As one update, without remains. What is erased is so before a line is
+	// written: after a full one the cursor is still on its last character.
+	text := "\x1b[?2026h\x1b[H\x1b[K" + strings.Join(lines, "\r\n\x1b[K")
+	if len(lines) < height {
+		text += "\r\n\x1b[J"
+	}
+	io.WriteString(s.out, text+"\x1b[?2026l")
 }
 
 func (s *screen) close() { io.WriteString(s.out, "\x1b[?7h\x1b[?25h\x1b[?1049l") }
