@@ -12,11 +12,12 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 PREFIX ?= /usr/local
 SHARE = $(PREFIX)/share
 FUZZTIME ?= 10s
+VM_PACKAGES ?= ./internal/vm $(addsuffix /...,$(wildcard ./netlink))
 
 LINTER := bin/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test build lint fix fuzz bench bench-relay man install clean
+.PHONY: help run demo test test-vm build lint fix fuzz bench bench-relay man install clean
 
 help: ## show these targets
 	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
@@ -34,12 +35,18 @@ test: ## install what the tests need, then run all of them with the race detecto
 	CGO_ENABLED=1 bin/gotest -race $(TESTFLAGS) ./...
 	@$(GO) -C tools test ./...
 
+test-vm: ## run the tests of VM_PACKAGES on a fuller kernel, in an emulated machine
+	sh tools/deps.sh test-vm
+	sh tools/vmtest/kernel.sh bin/vm/kernel
+	@$(GO) -C tools build -o ../bin/vmtest ./vmtest
+	bin/vmtest $(TESTFLAGS) $(VM_PACKAGES)
+
 build: ## build bin/shaperd
 	$(GO) build -o bin/shaperd ./cmd/shaperd
 
 lint: $(LINTER) ## check style, names, imports and common faults
 	$(LINTER) run ./...
-	$(GO) vet ./...
+	$(GO) vet -tags=vm ./...
 
 fix: $(LINTER) ## format, and mend what the linter can mend by itself
 	$(LINTER) run --fix ./...

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs the programs that the tests (deps.sh test) or the relay's benchmark
-# (deps.sh bench-relay) run, or says which are missing and how to get them. Does
-# nothing, quickly, when all are there.
+# Installs the programs that the tests (deps.sh test), those in the emulated machine
+# (deps.sh test-vm) or the relay's benchmark (deps.sh bench-relay) run, or says which
+# are missing and how to get them. Does nothing, quickly, when all are there.
 set -eu
 
 # command or file, Debian packages, what for
@@ -11,6 +11,13 @@ gcc              gcc,libc6-dev        race detector
 promtool         prometheus           check of the metrics'\'' names and units
 systemd-analyze  systemd              check of the unit
 ' ;;
+test-vm) needs='
+qemu-system-x86_64 qemu-system-x86   emulated machine
+busybox          busybox-static       shell in the machine
+depmod           kmod                 modules of its kernel
+ip               iproute2             tests of the kernel
+iperf3           iperf3               tests of the kernel
+' ;;
 bench-relay) needs='
 ip               iproute2             network namespace
 haproxy          haproxy              contender
@@ -18,7 +25,7 @@ nginx            nginx-light          contender
 /usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream contender
 ' ;;
 *)
-	echo "usage: deps.sh test|bench-relay" >&2
+	echo "usage: deps.sh test|test-vm|bench-relay" >&2
 	exit 2
 	;;
 esac
@@ -33,7 +40,7 @@ packages=$(echo "$missing" | awk '{print $2}' | tr , '\n' | sort -u | xargs)
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 	{
 		echo "make $1 needs programs that are not installed:"
-		echo "$missing" | while read -r what _ why; do printf '  %-16s %s\n' "$what" "$why"; done
+		echo "$missing" | while read -r what _ why; do printf '  %-18s %s\n' "$what" "$why"; done
 		echo "On Debian or Ubuntu: sudo apt-get install --no-install-recommends $packages"
 		echo "Elsewhere install the packages that have them. Then run it again."
 	} >&2
