@@ -12,6 +12,7 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 PREFIX ?= /usr/local
 SHARE = $(PREFIX)/share
 FUZZTIME ?= 10s
+VM_PACKAGES ?= ./internal/vm $(addsuffix /...,$(wildcard ./netlink))
 
 LINTER := bin/golangci-lint
 
@@ -38,16 +39,18 @@ test: ## install what the tests need, then run all of them with the race detecto
 	CGO_ENABLED=1 bin/gotest -race $(TESTFLAGS) ./...
 	@$(GO) -C tools test ./...
 
-test-vm: ## run the kernel tests on Debian's kernel in an emulated machine
+test-vm: ## run the tests of VM_PACKAGES on a fuller kernel, in an emulated machine
 	sh tools/deps.sh test-vm
-	sh tools/vm/run.sh
+	sh tools/vmtest/kernel.sh bin/vm/kernel
+	@$(GO) -C tools build -o ../bin/vmtest ./vmtest
+	bin/vmtest $(TESTFLAGS) $(VM_PACKAGES)
 
 build: ## build bin/shaperd
 	$(GO) build -o bin/shaperd ./cmd/shaperd
 
 lint: $(LINTER) ## check style, names, imports and common faults
 	$(LINTER) run ./...
-	$(GO) vet ./...
+	$(GO) vet -tags=vm ./...
 
 fix: $(LINTER) ## format, and mend what the linter can mend by itself
 	$(LINTER) run --fix ./...

@@ -21,7 +21,7 @@ func TestLeavesAreFairQueues(t *testing.T) {
 		t.Fatal("the kernel's fq_codel is not found")
 	}
 	w.apply(egress("eth0", office(100*shaper.Mbit)))
-	w.mustContain(w.run("tc qdisc show dev eth0"), "qdisc fq_codel 5a03: parent 5a00:3", "qdisc fq_codel 7919: parent 6119:1")
+	w.mustContain(w.run("tc qdisc show dev eth0"), "qdisc fq_codel 7203: parent 5a03:1", "qdisc fq_codel 7919: parent 6119:1")
 }
 
 func TestAnothersCakeIsPutBack(t *testing.T) {

@@ -12,6 +12,13 @@ promtool         prometheus           check of the metrics'\'' names and units
 systemd-analyze  systemd              check of the unit
 ip               iproute2             interfaces and qdiscs
 ' ;;
+test-vm) needs='
+qemu-system-x86_64 qemu-system-x86   emulated machine
+busybox          busybox-static       shell in the machine
+depmod           kmod                 modules of its kernel
+ip               iproute2             tests of the kernel
+iperf3           iperf3               tests of the kernel
+' ;;
 bench-relay) needs='
 ip               iproute2             network namespace
 haproxy          haproxy              contender
@@ -20,14 +27,6 @@ nginx            nginx-light          contender
 ' ;;
 demo-kernel) needs='
 ip               iproute2             tc, which deletes a qdisc
-' ;;
-test-vm) needs='
-qemu-system-x86_64 qemu-system-x86   machine
-busybox            busybox-static     its programs
-depmod             kmod               its modules
-cpio               cpio               its files
-dpkg               dpkg               its kernel
-ip                 iproute2           interfaces and qdiscs
 ' ;;
 bpf) needs='
 clang-14         clang-14             compiler
@@ -50,7 +49,7 @@ packages=$(echo "$missing" | awk '{print $2}' | tr , '\n' | sort -u | xargs)
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 	{
 		echo "make $1 needs programs that are not installed:"
-		echo "$missing" | while read -r what _ why; do printf '  %-16s %s\n' "$what" "$why"; done
+		echo "$missing" | while read -r what _ why; do printf '  %-18s %s\n' "$what" "$why"; done
 		echo "On Debian or Ubuntu: sudo apt-get install --no-install-recommends $packages"
 		echo "Elsewhere install the packages that have them. Then run it again."
 	} >&2

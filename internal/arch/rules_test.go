@@ -34,6 +34,7 @@ var layers = map[string]struct {
 	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "netlink", "shaper"}, "commands read files, call one function and print"},
 
 	"internal/bench/relay": {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
+	"internal/vm":          {nil, "it tests the kernel that other tests run on"},
 	"internal/arch":        {[]string{"configs", "internal/metrics", "shaper"}, "it compares the docs with what is exported and loaded"},
 }
 

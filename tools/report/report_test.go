@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"io"
@@ -28,7 +28,7 @@ const (
 `
 )
 
-func TestReport(t *testing.T) {
+func TestPrint(t *testing.T) {
 	for _, tt := range []struct {
 		name, events string
 		ok           bool
@@ -45,9 +45,9 @@ func TestReport(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			ok, err := report(strings.NewReader(tt.events), &out)
+			ok, err := Print(strings.NewReader(tt.events), &out)
 			if ok != tt.ok || err != nil {
-				t.Errorf("report = %v, %v, want %v", ok, err, tt.ok)
+				t.Errorf("Print = %v, %v, want %v", ok, err, tt.ok)
 			}
 			for _, want := range tt.shows {
 				if !strings.Contains(out.String(), want) {
@@ -59,7 +59,7 @@ func TestReport(t *testing.T) {
 			}
 		})
 	}
-	if _, err := report(strings.NewReader("not JSON"), io.Discard); err == nil {
+	if _, err := Print(strings.NewReader("not JSON"), io.Discard); err == nil {
 		t.Error("garbage was read without an error")
 	}
 }
