@@ -17,7 +17,7 @@ VM_PACKAGES ?= ./internal/vm $(addsuffix /...,$(wildcard ./netlink))
 LINTER := bin/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-kernel test test-vm build lint fix fuzz bench bench-relay bpf man install clean
+.PHONY: help run demo demo-kernel test test-vm build lint fix fuzz bench bench-relay bench-kernel bpf man install clean
 
 help: ## show these targets
 	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
@@ -72,6 +72,10 @@ bench: ## run the Go benchmarks
 bench-relay: ## measure the relay beside HAProxy, nginx and io.Copy: minutes, as root
 	sh tools/deps.sh bench-relay
 	$(GO) run ./internal/bench/relay
+
+bench-kernel: ## measure the kernel datapath beside tc: minutes, as root
+	sh tools/deps.sh bench-kernel
+	$(GO) run ./internal/bench/kernel
 
 bpf: ## compile the eBPF classifier anew, after a change of netlink/bpf/classifier.c
 	sh tools/deps.sh bpf

@@ -325,3 +325,36 @@ func TestNames(t *testing.T) {
 		t.Errorf("the devices of similar names are %s and %s", a, b)
 	}
 }
+
+// A lower rate must not lower the burst in place below what may wait, nor lose the queue for a little.
+func TestABurstIsNotLoweredUnderAWaitingPacket(t *testing.T) {
+	w := newWorld(t, "eth0")
+	with := func(burst shaper.Size) shaper.Link {
+		return change(office(100*shaper.Mbit), "files", func(c *shaper.Class) { c.Burst = burst })
+	}
+	find := func(p *Plan) (verbs string) {
+		for i := range p.Changes {
+			if p.Changes[i].Object == "tbf of files" {
+				verbs += p.Changes[i].Verb
+			}
+		}
+		return verbs
+	}
+	for _, tt := range []struct {
+		from, to shaper.Size
+		want     string
+	}{
+		{200 * shaper.KiB, 100 * shaper.KiB, verbChange}, // both hold the largest packet
+		{100 * shaper.KiB, 4 * shaper.KiB, verbReplace},
+		{6 * shaper.KiB, 4 * shaper.KiB, ""}, // near enough
+		{4 * shaper.KiB, 100 * shaper.KiB, verbChange},
+	} {
+		w.apply(egress("eth0", with(tt.from)))
+		if got := find(w.apply(egress("eth0", with(tt.to)))); got != tt.want {
+			t.Errorf("burst %s to %s: %q, want %q", tt.from, tt.to, got, tt.want)
+		}
+		if _, err := w.Clear(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

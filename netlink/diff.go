@@ -202,6 +202,7 @@ func (df *differ) queue(want, got *qdisc, p phase) {
 		df.actual[planned], want.handle = got.handle, got.handle
 	}
 	df.kept[got.handle] = true
+	df.keepBurst(want, got)
 	had := qdisc{options: got.options.settle(want.options), overhead: got.overhead}
 	why := ""
 	switch list := differing(had.fields(), want.fields()); {
@@ -224,6 +225,20 @@ func (df *differ) queue(want, got *qdisc, p phase) {
 	df.kept[got.handle] = false
 	df.change(p, verbReplace, want.title(), want.command(verbReplace, df.device.Name), differing(had.fields(), want.fields()), why,
 		want.message(df.index(), flagsReplace, true))
+}
+
+// keepBurst has the plan take a burst that is up to twice what it needs, where
+// to lower it in place could stop a waiting packet for ever, and to replace the
+// queue would lose what waits.
+func (df *differ) keepBurst(want, got *qdisc) {
+	if !df.wedges(got.options, want.options) {
+		return
+	}
+	if w, g := want.options.(tbf), got.options.(tbf); g.burst <= 2*w.burst && !sameBurst(g.burst, w.burst, g.rate) {
+		w.limit += g.burst - w.burst
+		w.burst = g.burst
+		want.options = w
+	}
 }
 
 // wedges reports whether a change in place would leave a waiting packet larger than the bucket.

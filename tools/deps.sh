@@ -25,6 +25,10 @@ haproxy          haproxy              contender
 nginx            nginx-light          contender
 /usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream contender
 ' ;;
+bench-kernel) needs='
+ip               iproute2             tc, which is measured beside
+iperf3           iperf3               traffic
+' ;;
 demo-kernel) needs='
 ip               iproute2             tc, which deletes a qdisc
 ' ;;
@@ -34,7 +38,7 @@ llvm-strip-14    llvm-14              without debugging information
 /usr/include/bpf/bpf_helpers.h libbpf-dev helpers
 ' ;;
 *)
-	echo "usage: deps.sh test|test-vm|demo-kernel|bench-relay|bpf" >&2
+	echo "usage: deps.sh test|test-vm|demo-kernel|bench-relay|bench-kernel|bpf" >&2
 	exit 2
 	;;
 esac

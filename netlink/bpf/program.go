@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -172,4 +173,10 @@ func (p *Program) adopt() error {
 		}
 	}
 	return p.maps.Generation.Lookup(uint32(0), &p.now)
+}
+
+// Cost returns what the program takes for the frame, as the mean of so many runs.
+func (p *Program) Cost(frame []byte, runs int) (time.Duration, error) {
+	_, each, err := p.program.Benchmark(frame, runs, nil)
+	return each, err
 }

@@ -413,7 +413,7 @@ func BenchmarkClassify(b *testing.B) {
 		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
 			p := load(b, ports(n))
 			frame := (&packettest.Packet{Src: v6, Dst: v6, Proto: classify.TCP, DPort: uint16(n)}).Bytes()
-			_, per, err := p.program.Benchmark(frame, max(b.N, 1), nil)
+			per, err := p.Cost(frame, max(b.N, 1))
 			if err != nil {
 				b.Fatal(err)
 			}
