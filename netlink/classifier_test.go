@@ -151,7 +151,6 @@ func TestControlTrafficHasAClassOfItsOwn(t *testing.T) {
 	w := newWorld(t, "eth0")
 	s := w.sender("eth0")
 	six := netip.MustParseAddr("2001:db8::1")
-	ten := netip.MustParseAddr("10.0.0.1")
 	for _, without := range []error{nil, errors.New("not tried")} {
 		w.withoutBPF = without
 		w.apply(egress("eth0", office(100*shaper.Mbit)))

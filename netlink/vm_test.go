@@ -6,7 +6,6 @@ package netlink
 
 import (
 	"errors"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -59,8 +58,6 @@ func TestAnothersFlowerFilterStays(t *testing.T) {
 func TestVLANDevices(t *testing.T) {
 	w := newWorld(t, "eth0")
 	w.run("ip link add link eth0 name eth0.7 type vlan id 7; ip link set eth0.7 up")
-	ten := netip.MustParseAddr("10.0.0.1")
-	voice := (&packettest.Packet{Src: ten, Dst: ten, Proto: classify.UDP, TOS: 46 << 2, DPort: 5000}).Bytes()
 	for _, device := range []string{"eth0.7", "eth0"} {
 		for _, without := range []error{nil, errors.New("not tried")} {
 			w.withoutBPF = without

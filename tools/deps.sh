@@ -27,7 +27,6 @@ nginx            nginx-light          contender
 ' ;;
 bench-kernel) needs='
 ip               iproute2             tc, which is measured beside
-iperf3           iperf3               traffic
 ' ;;
 demo-kernel) needs='
 ip               iproute2             tc, which deletes a qdisc

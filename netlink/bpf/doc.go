@@ -11,8 +11,8 @@
 // The program is classifier.c, compiled beforehand: whoever builds or runs
 // shaperd needs no compiler. "make bpf" compiles it anew.
 //
-// It needs CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON, and Linux 5.10. Its answers
-// are those of package classify, but for control traffic (ARP, neighbour
+// It needs CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON, and Linux 5.13 (tested on 6.1
+// and 6.18). Its answers are those of package classify, but for control traffic (ARP, neighbour
 // discovery, DHCP, ICMPv6 without pings, PPP's own), which comes before all
 // rules. Fragments but the first have no ports: they match rules without any,
 // else they go to the default class, as does what cannot be read.

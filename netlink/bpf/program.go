@@ -90,7 +90,7 @@ func describe(err error) error {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		return fmt.Errorf("load the eBPF classifier: %w (needs CAP_BPF and CAP_PERFMON)", unix.EPERM)
 	case errors.Is(err, unix.ENOSYS), errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("load the eBPF classifier: the kernel has no eBPF (CONFIG_BPF_SYSCALL), or is older than 5.10: %w", err)
+		return fmt.Errorf("load the eBPF classifier: the kernel has no eBPF (CONFIG_BPF_SYSCALL), or is older than 5.13: %w", err)
 	}
 	return fmt.Errorf("load the eBPF classifier: %w", err)
 }

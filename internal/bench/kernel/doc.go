@@ -4,6 +4,6 @@
 //	go run ./internal/bench/kernel -only rates,apply   # parts
 //	go run ./internal/bench/kernel -markdown FILE      # the tables for docs/benchmarks.md
 //
-// It runs in network namespaces of its own and needs root, iperf3 and iproute2.
+// It runs in network namespaces of its own and needs root and iproute2.
 // It is for a quiet machine.
 package main

@@ -1,12 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os/exec"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"shaperd/classify"
+	"shaperd/internal/measure"
 	"shaperd/netlink"
 	"shaperd/shaper"
 )
@@ -47,7 +50,7 @@ func (b *bench) rates() error {
 		if err := b.tc("class", "add", "dev", "eth0", "parent", "1:", "classid", "1:1", "htb", "rate", rate.String()); err != nil {
 			return err
 		}
-		plain, err := b.iperf(rate)
+		plain, err := b.tcp(rate)
 		if err != nil {
 			return err
 		}
@@ -58,7 +61,7 @@ func (b *bench) rates() error {
 			if err := b.shape(link(kind, rate)); err != nil {
 				return err
 			}
-			off, err := b.iperf(rate)
+			off, err := b.tcp(rate)
 			if err != nil {
 				return err
 			}
@@ -87,34 +90,52 @@ func (b *bench) tc(args ...string) error {
 	return err
 }
 
-// iperf measures a TCP connection for 5 s, after one that does not count, and
+// tcp measures a TCP connection for 5 s, after one that does not count, and
 // returns how far it is off the rate, in percent, with all headers.
-func (b *bench) iperf(rate shaper.Rate) (off float64, err error) {
-	server := exec.CommandContext(b.ctx, "iperf3", "-s", "-1", "-p", "5201")
-	if err := b.lab.Start("receiver", server); err != nil {
-		return 0, fmt.Errorf("iperf3: %w (apt-get install iperf3)", err)
-	}
-	var out string
-	for range 50 { // until the server listens
-		if out, err = b.lab.Output("sender", "iperf3", "-c", "10.1.0.2", "-p", "5201", "-t", "5", "-O", "1", "-J"); err == nil {
-			break
-		}
-	}
-	_ = server.Wait()
-	if err != nil {
+func (b *bench) tcp(rate shaper.Rate) (off float64, err error) {
+	const settle, span = time.Second, 5 * time.Second
+	var listener *net.TCPListener
+	if err := b.lab.Do("receiver", func() (err error) {
+		listener, err = net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(10, 1, 0, 2), Port: 5201})
+		return err
+	}); err != nil {
 		return 0, err
 	}
-	var result struct {
-		End struct {
-			Received struct {
-				Rate float64 `json:"bits_per_second"`
-			} `json:"sum_received"`
-		} `json:"end"`
+	defer listener.Close()
+	var sender, receiver *net.TCPConn
+	if err := b.lab.Do("sender", func() (err error) {
+		sender, err = net.DialTCP("tcp4", nil, listener.Addr().(*net.TCPAddr))
+		return err
+	}); err != nil {
+		return 0, err
 	}
-	if err := json.Unmarshal([]byte(out), &result); err != nil {
-		return 0, fmt.Errorf("iperf3: %w", err)
+	if receiver, err = listener.AcceptTCP(); err != nil {
+		return 0, err
 	}
-	return 100 * (result.End.Received.Rate*wirePerPayload/float64(rate) - 1), nil
+	got := measure.NewRecorder()
+	var working errgroup.Group
+	working.Go(func() error {
+		got.Count(0, receiver)
+		return nil
+	})
+	working.Go(func() error {
+		for buf := make([]byte, 64<<10); ; {
+			if _, err := sender.Write(buf); err != nil {
+				return nil
+			}
+		}
+	})
+	select {
+	case <-time.After(settle + span + 200*time.Millisecond):
+	case <-b.ctx.Done():
+	}
+	list := got.Since(settle)
+	_ = sender.SetLinger(0)
+	sender.Close()
+	receiver.Close()
+	_ = working.Wait()
+	payload, _ := measure.Rate(list, span, 1)
+	return 100 * (payload*8*wirePerPayload/float64(rate) - 1), b.ctx.Err()
 }
 
 // ports are so many rules, each for a port of TCP, that lead to the classes in turn.
