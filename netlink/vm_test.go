@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"shaperd/classify"
-	"shaperd/netlink/packettest"
 	"shaperd/shaper"
 )
 
