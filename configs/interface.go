@@ -11,7 +11,7 @@ func (r *report) interfaces(p *Policy, f *fileSpec) {
 		s := &entry.v
 		unique(r, "interface", &s.Name, named)
 		title := string(s.Name.v)
-		out := Interface{Name: title, Line: entry.at.line, Overhead: int(s.Overhead.v), Takeover: bool(s.Takeover.v)}
+		out := Interface{Name: title, Line: entry.at.line, Overhead: int(s.Overhead.v), Queue: s.Queue.v.Duration, Takeover: bool(s.Takeover.v)}
 		if s.Egress.given() {
 			out.Egress = r.link(title+" egress", &s.Egress, &f.Classes)
 		}

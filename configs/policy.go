@@ -91,6 +91,7 @@ type Interface struct {
 	Line     int    // in the policy file
 	Egress   shaper.Link
 	Ingress  shaper.Link
-	Overhead int  // bytes that the link adds to each IP packet; 0 leaves it to what the kernel counts
-	Takeover bool // replace what another program has put there
+	Overhead int           // bytes that the link adds to each IP packet; 0 leaves it to what the kernel counts
+	Queue    time.Duration // how long a packet may wait at its class's ceil; 0 is the kernel datapath's default
+	Takeover bool          // replace what another program has put there
 }

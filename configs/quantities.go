@@ -139,6 +139,23 @@ func (*count) format() format {
 	return format{what: "a whole number", example: "100", number: [2]int64{1, maxCount}}
 }
 
+// A queueTime is how long a packet may wait.
+type queueTime struct{ time.Duration }
+
+func (*queueTime) format() format {
+	return format{what: "a time", example: "50ms", pattern: `^[0-9]+(\.[0-9]+)?(ms|s)$`}
+}
+
+func (q *queueTime) parse(text string) (err error) {
+	if q.Duration, err = time.ParseDuration(text); err != nil || strings.ContainsAny(text, "hµun") || strings.HasSuffix(text, "m") {
+		return textErrorf("write a number and ms or s, such as 50ms", "it is no time")
+	}
+	if q.Duration < time.Millisecond || q.Duration > 10*time.Second {
+		return textErrorf("write 1ms to 10s", "no queue is useful at %s", text)
+	}
+	return nil
+}
+
 const maxCount = 1_000_000_000
 
 func (c *count) parse(text string) error {

@@ -68,6 +68,8 @@ type interfaceSpec struct {
 	Ingress value[rate] `key:"ingress"`
 	// What the link adds to each IP packet: a kind of link, or bytes. Not given: what the kernel counts.
 	Overhead value[overhead] `key:"overhead"`
+	// How long a packet may wait at its class's ceil before there is no more room, 1ms to 10s. Not given: 50ms.
+	Queue value[queueTime] `key:"queue"`
 	// Replace the qdisc that another program has put there. Not given: it is left alone, and that is an error.
 	Takeover value[boolean] `key:"takeover"`
 }

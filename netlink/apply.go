@@ -64,8 +64,8 @@ func (d *Datapath) applyOnce(c *Config, leave func(*site, error) bool) (p *Plan,
 	}
 	if settled = true; cl != nil {
 		d.settle(cl)
-		p.Notes = cl.notes()
 	}
+	p.Notes = d.notes(sites, cl)
 	for _, s := range sites {
 		if s.device != nil && s.config != nil {
 			d.condition(s.device.Name).index = s.device.Index

@@ -2,6 +2,7 @@ package netlink
 
 import (
 	"path"
+	"time"
 
 	"shaperd/classify"
 	"shaperd/shaper"
@@ -19,8 +20,9 @@ type Interface struct {
 	Name     string // or a pattern, such as "ppp*"
 	Egress   shaper.Link
 	Ingress  shaper.Link
-	Overhead int  // bytes that the link adds to each IP packet; 0 leaves it to what the kernel counts
-	Takeover bool // replace what another has put there
+	Overhead int           // bytes that the link adds to each IP packet; 0 leaves it to what the kernel counts
+	Queue    time.Duration // how long a packet may wait at its class's ceil; 0 is 50 ms
+	Takeover bool          // replace what another has put there
 }
 
 // find returns the interface's entry, nil for none. Names come before patterns, and patterns in the file's order.

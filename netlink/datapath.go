@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/nftables"
 	vnl "github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,8 @@ type Datapath struct {
 	socket *socket
 	links  *vnl.Handle
 	config Config // in force
+
+	nftables *nftables.Conn // nil for none
 
 	port       uint32                // by which notifications name our socket
 	listener   *socket               // to what others change; of Run
@@ -57,6 +60,7 @@ func Open(log *slog.Logger) (*Datapath, error) {
 		d.listener.close()
 		return nil, fmt.Errorf("open netlink: %w", err)
 	}
+	d.nftables = openNftables()
 	return d, nil
 }
 
@@ -67,6 +71,9 @@ func (d *Datapath) Close() {
 	d.socket.close()
 	d.listener.close()
 	d.links.Close()
+	if d.nftables != nil {
+		_ = d.nftables.CloseLasting()
+	}
 	if d.program != nil {
 		_ = d.program.Close()
 	}

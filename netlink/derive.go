@@ -1,6 +1,7 @@
 package netlink
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -74,12 +75,13 @@ func (d *Device) burst(given shaper.Size, r shaper.Rate, mode shaper.Mode) (shap
 
 // queue returns how many bytes may wait at a rate, and why.
 func (d *Device) queue(r shaper.Rate) (shaper.Size, string) {
-	n := earned(r, queueTime)
+	length := cmp.Or(d.queueTime, queueTime)
+	n := earned(r, length)
 	switch {
 	case n > queueMost:
-		return queueMost, "32 MiB, the most: less than 50 ms at the ceil"
+		return queueMost, fmt.Sprintf("32 MiB, the most: less than %d ms at the ceil", length.Milliseconds())
 	case n > queuePackets*d.packet():
-		return n, "50 ms at the ceil"
+		return n, fmt.Sprintf("%d ms at the ceil", length.Milliseconds())
 	}
 	return queuePackets * d.packet(), fmt.Sprintf("%d packets of %d bytes", queuePackets, d.packet())
 }

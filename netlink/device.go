@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"time"
 
 	vnl "github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -20,14 +21,15 @@ const (
 
 // A Device is what a plan has to know of a network interface.
 type Device struct {
-	Name     string
-	Index    int
-	MTU      int
-	GSO      int  // the largest offloaded packet in bytes
-	Ethernet bool // it counts an Ethernet header with every packet
-	Loopback bool
-	ifb      bool   // of the kind that our own are
-	alias    string // what somebody wrote beside it
+	Name      string
+	Index     int
+	MTU       int
+	GSO       int  // the largest offloaded packet in bytes
+	Ethernet  bool // it counts an Ethernet header with every packet
+	Loopback  bool
+	queueTime time.Duration // how long a packet may wait; 0 is the default
+	ifb       bool          // of the kind that our own are
+	alias     string        // what somebody wrote beside it
 }
 
 func newDevice(l vnl.Link) *Device {

@@ -120,6 +120,7 @@ func (s *site) plan(k Kernel, minors map[string]uint16) {
 		return
 	}
 	var errs [2]error
+	s.device.queueTime = s.config.Queue
 	if s.config.Egress.Rate > 0 {
 		s.egress, errs[0] = newTree(&s.config.Egress, s.device, k, s.config.Overhead, minors)
 	}
@@ -221,9 +222,9 @@ func (d *Datapath) plan(c *Config) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Missing: missing}
+	p := &Plan{Missing: missing, Notes: d.notes(sites, cl)}
 	if cl != nil {
-		p.Changes, p.Notes = cl.change(), cl.notes()
+		p.Changes = cl.change()
 	}
 	var before, after []Change
 	for _, s := range sites {
@@ -234,6 +235,20 @@ func (d *Datapath) plan(c *Config) (*Plan, error) {
 	sortByPhase(p.Changes)
 	p.Changes = slices.Concat(before, p.Changes, after)
 	return p, nil
+}
+
+// notes are what the policy wants and the kernel cannot do exactly so.
+func (d *Datapath) notes(sites []*site, cl *classifier) (notes []string) {
+	if cl != nil {
+		notes = cl.notes()
+	}
+	for _, s := range sites {
+		if s.config != nil && s.config.Overhead > 0 {
+			notes = append(notes, fmt.Sprintf("the overhead of %s is added once to each offloaded packet: for exact rates turn offloads off (ethtool -K %s tso off gso off gro off)",
+				s.device.Name, s.device.Name))
+		}
+	}
+	return append(notes, d.bypasses(sites)...)
 }
 
 // Commands is the plan as commands of tc and ip, one a line.

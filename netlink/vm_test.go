@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/nftables"
+
 	"shaperd/shaper"
 )
 
@@ -88,5 +90,23 @@ func TestAnothersNetemIsNamed(t *testing.T) {
 	w.run("tc qdisc add dev eth0 root netem delay 10ms")
 	if _, err := w.Apply(egress("eth0", office(shaper.Mbit))); err == nil || !strings.Contains(err.Error(), "has the qdisc netem") {
 		t.Errorf("error %v, want that netem is there", err)
+	}
+}
+
+// What passes by the qdiscs is said.
+func TestFlowtablesAreNamed(t *testing.T) {
+	w := newWorld(t, "eth0", "eth1")
+	c, err := nftables.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := c.AddTable(&nftables.Table{Name: "fast", Family: nftables.TableFamilyINet})
+	c.AddFlowtable(&nftables.Flowtable{Table: table, Name: "ft", Devices: []string{"eth0", "eth1"}, Hooknum: nftables.FlowtableHookIngress, Priority: nftables.FlowtablePriorityFilter})
+	if err := c.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	p := w.apply(egress("eth0", office(10*shaper.Mbit)))
+	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "the flowtable ft of table fast forwards through eth0 passes by") {
+		t.Errorf("notes %q, want the flowtable", p.Notes)
 	}
 }

@@ -33,7 +33,7 @@ func KernelConfig(p *configs.Policy) netlink.Config {
 	c := netlink.Config{Rules: p.Rules}
 	for _, i := range p.Interfaces {
 		c.Interfaces = append(c.Interfaces, netlink.Interface{
-			Name: i.Name, Egress: i.Egress, Ingress: i.Ingress, Overhead: i.Overhead, Takeover: i.Takeover,
+			Name: i.Name, Egress: i.Egress, Ingress: i.Ingress, Overhead: i.Overhead, Queue: i.Queue, Takeover: i.Takeover,
 		})
 	}
 	return c
