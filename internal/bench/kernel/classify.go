@@ -29,35 +29,45 @@ func segment(port int) []byte {
 // classify measures what it costs to find a packet's class, ours beside a list
 // of u32 filters as tc makes it. The packet matches the last rule.
 func (b *bench) classify() error {
-	var costs []float64
-	linear := map[int]float64{}
-	for _, n := range []int{1, 100, 1000, 10000} {
+	sizes := []int{1, 100, 1000, 10000}
+	programs := make([]*bpf.Program, len(sizes))
+	for i, n := range sizes {
 		t, err := bpf.Compile(classify.Rules{List: ports(n, func(int) string { return "c" }), Default: "c"}, map[string]uint16{"c": 3}, 2)
 		if err != nil {
 			return err
 		}
-		p, err := bpf.Load(t)
-		if err != nil {
+		if programs[i], err = bpf.Load(t); err != nil {
 			return err
 		}
-		each, err := p.Cost(segment(n), 2_000_000)
-		_ = p.Close()
-		if err != nil {
-			return err
-		}
-		costs = append(costs, float64(each))
-		peer := "not measured"
-		if n <= 1000 {
-			if linear[n], err = b.linear(n); err != nil {
+		defer programs[i].Close()
+	}
+	costs := make([]float64, len(sizes)) // the least of all rounds: what disturbs only adds
+	for range 9 {
+		for i, n := range sizes {
+			each, err := programs[i].Cost(segment(n), 300_000)
+			if err != nil {
 				return err
 			}
-			peer = fmt.Sprintf("%.0f ns", linear[n])
+			if ns := float64(each.Nanoseconds()); costs[i] == 0 || ns < costs[i] {
+				costs[i] = ns
+			}
 		}
-		b.add(fmt.Sprintf("classification, %d rules; beside: linear u32", n), fmt.Sprintf("%d ns", each.Nanoseconds()), peer, "", true)
+	}
+	linear := 0.
+	for i, n := range sizes {
+		peer := "not measured"
+		if n <= 1000 {
+			var err error
+			if linear, err = b.linear(n); err != nil {
+				return err
+			}
+			peer = fmt.Sprintf("%.0f ns", linear)
+		}
+		b.add(fmt.Sprintf("classification, %d rules; beside: linear u32", n), fmt.Sprintf("%.0f ns", costs[i]), peer, "", true)
 	}
 	flat := slices.Max(costs) / slices.Min(costs)
 	b.add("classification, dearest of these to cheapest", fmt.Sprintf("%.2f×", flat), "", "≤ 1.3×", flat <= 1.3)
-	b.add("classification, 1000 rules, u32 to shaperd", fmt.Sprintf("%.0f×", linear[1000]/costs[2]), "", "≥ 20×", linear[1000] >= 20*costs[2])
+	b.add("classification, 1000 rules, u32 to shaperd", fmt.Sprintf("%.0f×", linear/costs[2]), "", "≥ 20×", linear >= 20*costs[2])
 	return nil
 }
 
