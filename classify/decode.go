@@ -36,7 +36,7 @@ type Decoder struct {
 	tag      layers.Dot1Q
 	ip4      ip4Header
 	ip6      ip6Header
-	options  layers.IPv6ExtensionSkipper // hop-by-hop, routing and destination headers
+	options  options // hop-by-hop, routing and destination headers
 	fragment fragment
 	auth     authentication
 	ports    ports
@@ -101,7 +101,7 @@ func (d *Decoder) decode(p *gopacket.DecodingLayerParser, data []byte, f *Flow) 
 		case layers.LayerTypeIPSecAH:
 			f.Proto = Protocol(d.auth.next)
 		case layers.LayerTypeIPv6HopByHop, layers.LayerTypeIPv6Routing, layers.LayerTypeIPv6Destination:
-			f.Proto = Protocol(d.options.NextHeader)
+			f.Proto = Protocol(d.options.next)
 		}
 	}
 	f.Src, f.Dst = netip.AddrPortFrom(src.Unmap(), d.ports.src), netip.AddrPortFrom(dst.Unmap(), d.ports.dst)

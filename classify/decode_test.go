@@ -217,3 +217,17 @@ func FuzzCapture(f *testing.F) {
 		}
 	})
 }
+
+// A tunnel's packet is the tunnel's flow, not that of what it carries.
+func TestTunnelsAreNotLookedInto(t *testing.T) {
+	var f Flow
+	for _, outer := range []gopacket.SerializableLayer{ip4(layers.IPProtocolIPv4), ip6(layers.IPProtocolIPv4)} {
+		frame := serialize(t, ethernet(layers.EthernetTypeIPv4), outer, ip4(layers.IPProtocolTCP), tcp())
+		if _, ok := outer.(*layers.IPv6); ok {
+			frame = serialize(t, ethernet(layers.EthernetTypeIPv6), outer, ip4(layers.IPProtocolTCP), tcp())
+		}
+		if err := NewDecoder().Ethernet(frame, &f); err != nil || f.Proto != 4 || f.Src.Port() != 0 || f.Dst.Port() != 0 {
+			t.Errorf("%v, %v, want protocol ipip without ports", f, err)
+		}
+	}
+}

@@ -28,8 +28,15 @@ type ip4Header struct {
 	src, dst []byte
 }
 
-func (h *ip4Header) CanDecode() gopacket.LayerClass    { return layers.LayerTypeIPv4 }
-func (h *ip4Header) NextLayerType() gopacket.LayerType { return following(h.next, h.later) }
+func (h *ip4Header) CanDecode() gopacket.LayerClass { return layers.LayerTypeIPv4 }
+func (h *ip4Header) NextLayerType() gopacket.LayerType {
+	switch h.next {
+	case layers.IPProtocolIPv6HopByHop, layers.IPProtocolIPv6Routing, layers.IPProtocolIPv6Fragment, layers.IPProtocolIPv6Destination:
+		return gopacket.LayerTypeZero // no headers of IPv4's
+	}
+	return following(h.next, h.later)
+}
+
 func (h *ip4Header) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
 	if len(b) < 20 || b[0]>>4 != 4 {
 		return errShort
@@ -46,12 +53,18 @@ func (h *ip4Header) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
 	return nil
 }
 
-// following is the layer after a header; nothing that can be read follows in a later fragment.
+// following is the layer after a header. Nothing that can be read follows in a
+// later fragment, and what a tunnel carries is no part of its flow.
 func following(next layers.IPProtocol, later bool) gopacket.LayerType {
 	if later {
 		return gopacket.LayerTypeZero
 	}
-	return next.LayerType()
+	switch next {
+	case layers.IPProtocolTCP, layers.IPProtocolUDP, layers.IPProtocolUDPLite, layers.IPProtocolSCTP, layers.IPProtocolAH,
+		layers.IPProtocolIPv6HopByHop, layers.IPProtocolIPv6Routing, layers.IPProtocolIPv6Fragment, layers.IPProtocolIPv6Destination:
+		return next.LayerType()
+	}
+	return gopacket.LayerTypeZero
 }
 
 // ip6Header is the fixed IPv6 header.
@@ -63,13 +76,33 @@ type ip6Header struct {
 }
 
 func (h *ip6Header) CanDecode() gopacket.LayerClass    { return layers.LayerTypeIPv6 }
-func (h *ip6Header) NextLayerType() gopacket.LayerType { return h.next.LayerType() }
+func (h *ip6Header) NextLayerType() gopacket.LayerType { return following(h.next, false) }
 func (h *ip6Header) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
 	if len(b) < 40 || b[0]>>4 != 6 {
 		return errShort
 	}
 	h.class, h.next = b[0]<<4|b[1]>>4, layers.IPProtocol(b[6])
 	h.src, h.dst, h.rest = b[8:24], b[24:40], b[40:]
+	return nil
+}
+
+// options is one of the IPv6 headers that give their length in units of 8 bytes.
+type options struct {
+	payload
+	next layers.IPProtocol
+}
+
+var optionLayers = gopacket.NewLayerClass([]gopacket.LayerType{
+	layers.LayerTypeIPv6HopByHop, layers.LayerTypeIPv6Routing, layers.LayerTypeIPv6Destination,
+})
+
+func (h *options) CanDecode() gopacket.LayerClass    { return optionLayers }
+func (h *options) NextLayerType() gopacket.LayerType { return following(h.next, false) }
+func (h *options) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
+	if len(b) < 2 || len(b) < 8*(int(b[1])+1) {
+		return errShort
+	}
+	h.next, h.rest = layers.IPProtocol(b[0]), b[8*(int(b[1])+1):]
 	return nil
 }
 
@@ -97,7 +130,7 @@ type authentication struct {
 }
 
 func (h *authentication) CanDecode() gopacket.LayerClass    { return layers.LayerTypeIPSecAH }
-func (h *authentication) NextLayerType() gopacket.LayerType { return h.next.LayerType() }
+func (h *authentication) NextLayerType() gopacket.LayerType { return following(h.next, false) }
 func (h *authentication) DecodeFromBytes(b []byte, _ gopacket.DecodeFeedback) error {
 	if len(b) < 2 || len(b) < 4*(int(b[1])+2) {
 		return errShort

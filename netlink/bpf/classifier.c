@@ -179,8 +179,8 @@ static __always_inline void set_address(struct address *a, const __u32 *v6)
 // Functions that are neither static nor inline are verified once and by
 // themselves, not at each call: their pointers may be anything to the verifier.
 
-// transport reads the ports, where the packet has some and they are not in
-// another fragment, and tells control traffic by them.
+// transport reads the ports, where the packet has some and they are there, and
+// tells control traffic by them.
 __noinline int transport(struct __sk_buff *skb, struct flow *f, __u32 at, __u32 from)
 {
 	__u16 port[2];
@@ -191,12 +191,12 @@ __noinline int transport(struct __sk_buff *skb, struct flow *f, __u32 at, __u32 
 	case 58: { // ICMPv6: all but pings
 		__u8 type;
 		if (load(skb, at, &type, 1, from))
-			return OTHER;
+			return FLOW;
 		return f->src.family == 6 && type != 128 && type != 129 ? CONTROL : FLOW;
 	}
 	case 6: case 17: case 132: case 136:
 		if (load(skb, at, port, 4, from))
-			return OTHER;
+			return FLOW;
 		f->sport = bpf_ntohs(port[0]);
 		f->dport = bpf_ntohs(port[1]);
 	}
@@ -210,11 +210,13 @@ __noinline int transport(struct __sk_buff *skb, struct flow *f, __u32 at, __u32 
 }
 
 // extension goes past a header that stands between IP and transport. It
-// returns its length, 0 where what follows is no such header, and sets *later
-// where it says that this is not the first fragment.
+// returns its length, 0 where what follows is no such header, -1 where it is cut
+// short (then the flow is what is known until there), and sets *later where it
+// says that this is not the first fragment.
 static __always_inline int extension(struct __sk_buff *skb, __u8 *proto, __u32 at, __u32 from, int *later)
 {
-	__u8 h[4];
+	__u8 h[4], last;
+	int n;
 
 	switch (*proto) {
 	case 0: case 43: case 44: case 51: case 60:
@@ -224,16 +226,22 @@ static __always_inline int extension(struct __sk_buff *skb, __u8 *proto, __u32 a
 	}
 	if (load(skb, at, h, 4, from))
 		return -1;
-	__u8 kind = *proto;
-	*proto = h[0];
-	switch (kind) {
+	switch (*proto) {
 	case 44: // fragment
-		*later = (h[2] << 8 | (h[3] & 0xf8)) != 0;
-		return 8;
+		n = 8;
+		break;
 	case 51: // authentication
-		return (h[1] + 2) * 4;
+		n = (h[1] + 2) * 4;
+		break;
+	default:
+		n = (h[1] + 1) * 8;
 	}
-	return (h[1] + 1) * 8;
+	if (load(skb, at + n - 1, &last, 1, from))
+		return -1;
+	if (*proto == 44)
+		*later = (h[2] << 8 | (h[3] & 0xf8)) != 0;
+	*proto = h[0];
+	return n;
 }
 
 __noinline int parse_ipv4(struct __sk_buff *skb, struct flow *f, __u32 at, __u32 from)
@@ -250,14 +258,19 @@ __noinline int parse_ipv4(struct __sk_buff *skb, struct flow *f, __u32 at, __u32
 	__builtin_memcpy(f->dst.bytes, h + 16, 4);
 	if ((h[6] & 0x1f) | h[7])
 		return FLOW; // a later fragment
-	at += (h[0] & 15) * 4;
+	// What is behind the packet's own end is padding. An offloaded packet may have no length.
+	__u32 length = (h[0] & 15) * 4, total = h[2] << 8 | h[3];
+	__u32 end = total >= length ? at + total : at + 0x10000;
+	at += length;
 	if (f->proto == 51) {
-		int n = extension(skb, &f->proto, at, from, &later);
-		if (n < 0)
-			return OTHER;
+		__u8 proto = f->proto;
+		int n = extension(skb, &proto, at, from, &later);
+		if (n < 0 || at + n > end)
+			return FLOW;
+		f->proto = proto;
 		at += n;
 	}
-	return transport(skb, f, at, from);
+	return at + 4 <= end ? transport(skb, f, at, from) : FLOW;
 }
 
 __noinline int parse_ipv6(struct __sk_buff *skb, struct flow *f, __u32 at, __u32 from)
@@ -275,7 +288,7 @@ __noinline int parse_ipv6(struct __sk_buff *skb, struct flow *f, __u32 at, __u32
 	for (int i = 0; i < MAX_HEADERS; i++) {
 		int n = extension(skb, &f->proto, at, from, &later);
 		if (n < 0)
-			return OTHER;
+			return FLOW;
 		if (n == 0)
 			return transport(skb, f, at, from);
 		if (later)

@@ -2,12 +2,14 @@ package bpf
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -228,12 +230,17 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func TestMalformedPacketsGoToTheDefault(t *testing.T) {
+func TestOfMalformedPacketsCountsWhatCanBeRead(t *testing.T) {
 	p := load(t, shapeRules)
 	whole := (&packettest.Packet{Src: v6, Dst: v6, Proto: classify.TCP, DPort: 443, Extensions: []uint8{0, 60}, Tags: []uint16{0x8100}}).Bytes()
-	for n := 15; n < 18+40+32+4; n++ {
-		if got := p.run(t, append([]byte(nil), whole[:n]...), 0); got != other {
-			t.Errorf("%d bytes of a packet: class %x, want the default", n, got)
+	const ip, extensions = 18 + 40, 32
+	for n := 15; n < ip+extensions+4; n++ {
+		want := uint16(other)
+		if n >= ip { // its addresses can be read, and not that it is of the web's
+			want = minorsOf(shapeRules)["six"]
+		}
+		if got := p.run(t, append([]byte(nil), whole[:n]...), 0); got != want {
+			t.Errorf("%d bytes of a packet: class %x, want %x", n, got, want)
 		}
 	}
 	seed := rand.Uint64()
@@ -431,4 +438,74 @@ func BenchmarkLoad(b *testing.B) {
 		}
 		_ = p.Close()
 	}
+}
+
+// deep reports whether a frame has more headers than the program follows: eight
+// tags, eight IPv6 extension headers, in IPv4 one authentication header.
+func deep(frame []byte) bool {
+	const most = 8 // MAX_HEADERS
+	at, n := 12, 0
+	kind := func() uint16 {
+		if len(frame) < at+2 {
+			return 0
+		}
+		return binary.BigEndian.Uint16(frame[at:])
+	}
+	for ; kind() == 0x8100 || kind() == 0x88a8; n++ {
+		at += 4
+	}
+	if ip := at + 2; kind() == 0x0800 && len(frame) > ip+20 && frame[ip+9] == 51 {
+		if ah := ip + 4*int(frame[ip]&15); len(frame) > ah {
+			return slices.Contains([]byte{0, 43, 44, 51, 60}, frame[ah])
+		}
+	}
+	if n >= most || kind() != 0x86dd || len(frame) < at+2+40 {
+		return n >= most
+	}
+	next := frame[at+8]
+	for at, n = at+42, 0; len(frame) >= at+2; n++ {
+		size := 8 * (int(frame[at+1]) + 1)
+		switch next {
+		case 0, 43, 60:
+		case 44:
+			size = 8
+		case 51:
+			size = 4 * (int(frame[at+1]) + 2)
+		default:
+			return n >= most
+		}
+		next, at = frame[at], at+size
+	}
+	return n >= most
+}
+
+// Any frame that classify can read goes where classify says.
+func FuzzAgreesWithClassify(f *testing.F) {
+	c := packettest.Chooser{Rand: rand.New(rand.NewPCG(1, 2))}
+	for range 50 {
+		f.Add(c.Packet().Bytes(), uint32(c.IntN(9)))
+	}
+	rules := classify.Rules{Default: "rest"}
+	for n := range 40 {
+		if r := c.Rule(fmt.Sprintf("class%d", n)); len(r.Match.Src)+len(r.Match.Dst) < 2 {
+			rules.List = append(rules.List, r)
+		}
+	}
+	compiled, err := classify.Compile(rules)
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := load(f, rules)
+	decoder, minors := classify.NewDecoder(), minorsOf(rules)
+	f.Fuzz(func(t *testing.T, frame []byte, mark uint32) {
+		var flow classify.Flow
+		if len(frame) < 54 || len(frame) > 1514 || deep(frame) || decoder.Ethernet(frame, &flow) != nil {
+			return
+		}
+		flow.Fwmark = mark
+		class, _ := compiled.Classify(&flow)
+		if got := p.run(t, frame, mark); got != minors[class] && got != control {
+			t.Errorf("%x mark %d: %v goes to %x, want %x", frame, mark, flow, got, minors[class])
+		}
+	})
 }

@@ -125,11 +125,11 @@ func (b *bench) tcp(rate shaper.Rate) (off float64, err error) {
 		return nil
 	})
 	working.Go(func() error {
-		for buf := make([]byte, 64<<10); ; {
-			if _, err := sender.Write(buf); err != nil {
-				return nil
-			}
+		buf := make([]byte, 64<<10)
+		for err := error(nil); err == nil; {
+			_, err = sender.Write(buf)
 		}
+		return nil
 	})
 	select {
 	case <-time.After(settle + span + 200*time.Millisecond):
