@@ -20,8 +20,13 @@ const applyTries = 5
 func (d *Datapath) apply(c *Config, leave func(*site, error) bool) (p *Plan, err error) {
 	for range applyTries {
 		p, err = d.applyOnce(c, leave)
-		if !errors.Is(err, unix.ENODEV) {
-			break
+		switch {
+		case errors.Is(err, unix.ENODEV):
+		case d.kernel.FqCodel && errors.Is(err, unix.ENOENT) && strings.Contains(err.Error(), kindFqCodel):
+			d.log.Warn("the kernel has no fq_codel after all (module sch_fq_codel): fifos queue", "error", err)
+			d.kernel.FqCodel = false
+		default:
+			return p, err
 		}
 	}
 	return p, err

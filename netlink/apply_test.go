@@ -358,3 +358,33 @@ func TestABurstIsNotLoweredUnderAWaitingPacket(t *testing.T) {
 		}
 	}
 }
+
+// A fair queue that the kernel turns out not to have is done without.
+func TestWithoutTheFairQueue(t *testing.T) {
+	w := newWorld(t, "eth0")
+	has := w.kernel.FqCodel
+	w.kernel.FqCodel = true
+	w.apply(egress("eth0", office(100*shaper.Mbit)))
+	if w.kernel.FqCodel != has {
+		t.Errorf("the kernel has fq_codel: %v, and it is used: %v", has, w.kernel.FqCodel)
+	}
+}
+
+// Whoever may only look sees what differs, and is told what he cannot see.
+func TestPlanWithoutPrivileges(t *testing.T) {
+	w := newWorld(t, "eth0")
+	c := egress("eth0", office(100*shaper.Mbit))
+	w.apply(c)
+	other, err := Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := keepOnly(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := other.Plan(c)
+	if err != nil || len(p.Changes) > 0 || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "only root can see") {
+		t.Errorf("plan %+v, %v, want nothing to do, and a note", p, err)
+	}
+}

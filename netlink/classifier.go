@@ -32,6 +32,7 @@ type classifier struct {
 	old     *bpf.Program // what the filters ran until now, if another
 	before  *bpf.Tables  // what the program has until now; nil when it is new, or has these already
 	without error        // why u32 has to do
+	hidden  bool         // filters run a program whose rules cannot be seen
 }
 
 // newClassifier compiles the rules and finds or loads the program for them.
@@ -58,6 +59,8 @@ func (d *Datapath) newClassifier(rules classify.Rules, minors map[string]uint16,
 	}
 	c.old, c.program = c.program, nil
 	switch {
+	case dry && c.old == nil && runsBPF(sites):
+		return c.unseen(), nil
 	case d.withoutBPF != nil:
 		c.without = d.withoutBPF
 	case dry && !bpf.Permitted():
@@ -76,6 +79,28 @@ func (d *Datapath) newClassifier(rules classify.Rules, minors map[string]uint16,
 		}
 	}
 	return c, nil
+}
+
+// runsBPF reports whether filters of ours run a program.
+func runsBPF(sites []*site) bool {
+	for _, s := range sites {
+		for _, has := range []*state{s.egressHas, s.ingressHas} {
+			if slices.ContainsFunc(has.filters, func(f filter) bool { return f.kind == kindBPF && f.pref == prefBPF }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unseen takes the program that filters run for the right one: the kernel does
+// not give it without CAP_SYS_ADMIN.
+func (c *classifier) unseen() *classifier {
+	c.hidden = true
+	f := bpfFilter(nil)
+	f.same = func([]byte) bool { return true }
+	c.filters = [2][]filter{{f}, {f}}
+	return c
 }
 
 func (c *classifier) withBPF() *classifier {
@@ -105,6 +130,9 @@ func (c *classifier) withU32(rules classify.Rules, minors map[string]uint16) (*c
 
 // notes are what the classifier cannot see.
 func (c *classifier) notes() (list []string) {
+	if c.hidden {
+		return []string{"an eBPF program classifies; whether it has the policy's rules only root can see"}
+	}
 	if c.without == nil {
 		return nil
 	}

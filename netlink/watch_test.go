@@ -2,11 +2,15 @@ package netlink
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"shaperd/shaper"
 )
@@ -112,3 +116,23 @@ func TestAnotherProgramIsNamedAndNotFoughtForEver(t *testing.T) {
 type writer func([]byte) (int, error)
 
 func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+// More happens than the listener can take in: it looks at everything again.
+func TestALossOfNotificationsIsMadeUpFor(t *testing.T) {
+	w := newWorld(t, "eth0")
+	if err := unix.SetsockoptInt(w.listener.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 1); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(egress("eth0", office(100*shaper.Mbit)))
+	w.running()
+	var flood strings.Builder
+	for n := range 300 {
+		fmt.Fprintf(&flood, "qdisc replace dev p-eth0 root pfifo limit %d\n", n+1)
+	}
+	file := t.TempDir() + "/batch"
+	if err := os.WriteFile(file, []byte(flood.String()+"qdisc del dev eth0 root\n"+flood.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.run("tc -batch " + file)
+	w.until("the root qdisc is back", w.shaped("eth0", "htb"))
+}

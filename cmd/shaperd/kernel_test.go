@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -87,12 +88,15 @@ func TestApplySaysWhatIsInTheWay(t *testing.T) {
 	}
 }
 
-// The daemon's interfaces: shaped while it runs, changed in place by a reload,
-// repaired, given up at its end, and kept by a crash.
+// The daemon's interfaces: shaped while it runs, beside a relay, changed in place
+// by a reload, repaired, given up at its end, and kept by a crash.
 func TestRunShapesInterfaces(t *testing.T) {
 	newNetwork(t)
+	office := office + fmt.Sprintf("relays: [{name: web, listen: '127.0.0.1:0', upstream: %q, upload: 1gbit, download: 1gbit}]\n", echo(t))
 	policy := file(t, "shaperd.yaml", office)
 	p := start(t, nil, "run", "--config", policy)
+	session := dial(t, p.listen("msg=\"relay listens\""))
+	session.says("first")
 	p.await(`msg=ready`)
 	shaped := func(what string) {
 		t.Helper()
@@ -115,6 +119,7 @@ func TestRunShapesInterfaces(t *testing.T) {
 	p.signal(syscall.SIGHUP)
 	p.await("reload refused")
 	shaped("prio 0 rate 3Mbit ceil 10Mbit")
+	session.says("second")
 	p.signal(syscall.SIGKILL)
 	<-p.ended
 	shaped("prio 0 rate 3Mbit ceil 10Mbit")
