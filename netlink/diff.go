@@ -212,7 +212,7 @@ func (df *differ) queue(want, got *qdisc, p phase) {
 		why = "its handle is not ours"
 	case len(list) == 0:
 		return
-	case df.wedges(got.options, want.options):
+	case df.wedges(had.options, want.options):
 		why = "a burst below one offloaded packet would stop the queue for ever, if it came while one waits"
 	default:
 		df.change(p, verbChange, want.title(), want.command(verbChange, df.device.Name), list, "", want.message(df.index(), flagsChange, true))
@@ -235,7 +235,6 @@ func (df *differ) keepBurst(want, got *qdisc) {
 		return
 	}
 	if w, g := want.options.(tbf), got.options.(tbf); g.burst <= 2*w.burst && !sameBurst(g.burst, w.burst, g.rate) {
-		w.limit += g.burst - w.burst
 		w.burst = g.burst
 		want.options = w
 	}
