@@ -21,6 +21,37 @@ type Match struct {
 	Fwmark []uint32
 }
 
+// Sides returns the source and destination ports that m takes, as a pair of
+// lists, of which an empty one means all: one pair without Port, which is either
+// side's, else one for each side that it may be on. No pair means no flow.
+func (m *Match) Sides() (pairs [][2][]PortRange) {
+	if len(m.Port) == 0 {
+		return [][2][]PortRange{{m.SPort, m.DPort}}
+	}
+	if s := common(m.Port, m.SPort); len(s) > 0 {
+		pairs = append(pairs, [2][]PortRange{s, m.DPort})
+	}
+	if d := common(m.Port, m.DPort); len(d) > 0 {
+		pairs = append(pairs, [2][]PortRange{m.SPort, d})
+	}
+	return pairs
+}
+
+// common is what is in both lists, where an empty second one means all ports.
+func common(a, b []PortRange) (out []PortRange) {
+	if len(b) == 0 {
+		return a
+	}
+	for _, x := range a {
+		for _, y := range b {
+			if r := (PortRange{max(x.First, y.First), min(x.Last, y.Last)}); r.First <= r.Last {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
 // Mismatch returns the first key of m that keeps f out, with what f has
 // there, such as "dport 80"; empty when m matches.
 func (m *Match) Mismatch(f *Flow) string {

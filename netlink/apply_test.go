@@ -189,15 +189,24 @@ func TestForeignQdiscsAreLeftAlone(t *testing.T) {
 func TestClearPutsBackWhatWasTakenOver(t *testing.T) {
 	w := newWorld(t, "eth0")
 	w.run("tc qdisc add dev eth0 root handle 77: tbf rate 3mbit burst 5000 limit 10000")
+	w.takesOverAndPutsBack("tbf 77:")
+}
+
+// takesOverAndPutsBack shapes eth0, which has another's qdisc, and clears it.
+func (w *world) takesOverAndPutsBack(theirs string) {
+	w.Helper()
 	before := w.everything()
 	c := egress("eth0", office(100*shaper.Mbit))
+	if _, err := w.Apply(c); err == nil || !strings.Contains(err.Error(), theirs) {
+		w.Errorf("error %v, want that %s is there", err, theirs)
+	}
 	c.Interfaces[0].Takeover = true
 	w.apply(c)
 	if _, err := w.Clear(); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	if after := w.everything(); after != before {
-		t.Errorf("after clear:\n%s\nbefore there was:\n%s", after, before)
+		w.Errorf("after clear:\n%s\nbefore there was:\n%s", after, before)
 	}
 }
 

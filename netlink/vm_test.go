@@ -26,19 +26,7 @@ func TestLeavesAreFairQueues(t *testing.T) {
 func TestAnothersCakeIsPutBack(t *testing.T) {
 	w := newWorld(t, "eth0")
 	w.run("tc qdisc add dev eth0 root handle 9: cake bandwidth 20mbit diffserv4 nat")
-	before := w.everything()
-	c := egress("eth0", office(100*shaper.Mbit))
-	if _, err := w.Apply(c); err == nil || !strings.Contains(err.Error(), "cake 9:") {
-		t.Errorf("error %v, want that cake is there", err)
-	}
-	c.Interfaces[0].Takeover = true
-	w.apply(c)
-	if _, err := w.Clear(); err != nil {
-		t.Fatal(err)
-	}
-	if after := w.everything(); after != before {
-		t.Errorf("after clear:\n%s\nbefore there was:\n%s", after, before)
-	}
+	w.takesOverAndPutsBack("cake 9:")
 }
 
 func TestAnothersFlowerFilterStays(t *testing.T) {

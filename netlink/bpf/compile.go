@@ -76,7 +76,9 @@ func Compile(rules classify.Rules, minors map[string]uint16, control uint16) (*T
 		if _, ok := minors[rules.List[i].Class]; !ok {
 			return nil, fmt.Errorf("rule %d: class %q has no number", i+1, rules.List[i].Class)
 		}
-		for _, v := range variants(int32(i), &rules.List[i].Match) {
+		m := &rules.List[i].Match
+		for _, side := range m.Sides() {
+			v := variant{int32(i), m, side[0], side[1]}
 			k := v.keys()
 			byKeys[k] = append(byKeys[k], v)
 		}
@@ -98,36 +100,6 @@ func Compile(rules classify.Rules, minors map[string]uint16, control uint16) (*T
 	}
 	t.fingerprint = fingerprint(rules, minors, control)
 	return t, nil
-}
-
-// variants splits a rule with ports on either side into one for each side.
-func variants(rule int32, m *classify.Match) []variant {
-	if len(m.Port) == 0 {
-		return []variant{{rule, m, m.SPort, m.DPort}}
-	}
-	var out []variant
-	if s := common(m.Port, m.SPort); len(s) > 0 {
-		out = append(out, variant{rule, m, s, m.DPort})
-	}
-	if d := common(m.Port, m.DPort); len(d) > 0 {
-		out = append(out, variant{rule, m, m.SPort, d})
-	}
-	return out
-}
-
-// common is what is in both lists, where an empty second one means everything.
-func common(a, b []classify.PortRange) (out []classify.PortRange) {
-	if len(b) == 0 {
-		return a
-	}
-	for _, x := range a {
-		for _, y := range b {
-			if r := (classify.PortRange{First: max(x.First, y.First), Last: min(x.Last, y.Last)}); r.First <= r.Last {
-				out = append(out, r)
-			}
-		}
-	}
-	return out
 }
 
 func (v *variant) keys() (k uint32) {

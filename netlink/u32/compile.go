@@ -124,22 +124,12 @@ func (c *compiler) rule(index int, r *classify.Rule) error {
 	if minor == 0 {
 		return fmt.Errorf("rule %d: class %q has no number", index+1, r.Class)
 	}
-	variants := [][2][]classify.PortRange{{m.SPort, m.DPort}}
-	if len(m.Port) > 0 {
-		variants = [][2][]classify.PortRange{{common(m.Port, m.SPort), m.DPort}, {m.SPort, common(m.Port, m.DPort)}}
-		if len(variants[1][1]) == 0 {
-			variants = variants[:1]
-		}
-		if len(variants[0][0]) == 0 {
-			variants = variants[1:]
-		}
-	}
 	src, okSrc := c.family.prefixes(m.Src, c.family.src)
 	dst, okDst := c.family.prefixes(m.Dst, c.family.dst)
 	if !okSrc || !okDst {
 		return nil // of the other family
 	}
-	for _, v := range variants {
+	for _, v := range m.Sides() {
 		lists := [][][]part{src, dst, c.family.dscps(m.DSCP), c.transport(m.Proto, v[0], v[1])}
 		marks := []*uint32{nil}
 		if len(m.Fwmark) > 0 {
@@ -178,21 +168,6 @@ func (c *compiler) transport(protos []classify.Protocol, sport, dport []classify
 		for _, s := range ports(sport) {
 			for _, d := range ports(dport) {
 				out = append(out, merge(c.family.proto(p), c.family.whole(), c.family.l4(s.first<<16|d.first, s.mask<<16|d.mask)))
-			}
-		}
-	}
-	return out
-}
-
-// common is what is in both lists, where an empty second one means everything.
-func common(a, b []classify.PortRange) (out []classify.PortRange) {
-	if len(b) == 0 {
-		return a
-	}
-	for _, x := range a {
-		for _, y := range b {
-			if r := (classify.PortRange{First: max(x.First, y.First), Last: min(x.Last, y.Last)}); r.First <= r.Last {
-				out = append(out, r)
 			}
 		}
 	}
