@@ -377,6 +377,32 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
+func TestALogThatNobodyReadsIsNoEnd(t *testing.T) {
+	policy := file(t, "shaperd.yaml", relay("web", "127.0.0.1:1", "1mbit"))
+	log, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "run", "--config", policy)
+	cmd.Env, cmd.Stderr = env(), theirs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	theirs.Close()
+	for lines := bufio.NewScanner(log); lines.Scan() && !strings.Contains(lines.Text(), "msg=ready"); {
+	}
+	log.Close()
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} { // both are logged
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the daemon ended with %v, want an ordinary end", err)
+	}
+}
+
 func TestStartFailsOnAnAddressInUse(t *testing.T) {
 	taken := echo(t)
 	text := relay("web", "127.0.0.1:1", "100mbit")

@@ -64,6 +64,7 @@ func Run(ctx context.Context, o Options) error {
 	hangups, ends := make(chan os.Signal, 1), make(chan os.Signal, 2)
 	signal.Notify(hangups, syscall.SIGHUP)
 	signal.Notify(ends, syscall.SIGTERM, syscall.SIGINT)
+	signal.Ignore(syscall.SIGPIPE) // who reads the log may end before the daemon does
 	defer signal.Stop(hangups)
 	defer signal.Stop(ends)
 

@@ -43,6 +43,8 @@ type direction struct {
 type kernelDemo struct {
 	lab        *lab.Lab
 	directions []*direction
+	settle     time.Duration
+	measure    time.Duration // of each direction
 	base       time.Time
 	step       int // in directions, or len(directions): the repair
 	repair     string
@@ -56,7 +58,11 @@ type kernelDemo struct {
 // daemon's back. It returns an *OffError if a class was off its promise. It
 // needs root.
 func RunKernel(ctx context.Context, out io.Writer, program string) error {
-	d := &kernelDemo{base: time.Now(), log: make(chan string, 1000)}
+	return runKernel(ctx, out, program, kernelSettle, kernelMeasure)
+}
+
+func runKernel(ctx context.Context, out io.Writer, program string, settle, measure time.Duration) error {
+	d := &kernelDemo{base: time.Now(), log: make(chan string, 1000), settle: settle, measure: measure}
 	if err := d.build(program); err != nil {
 		return err
 	}
@@ -155,16 +161,16 @@ func (d *kernelDemo) run(ctx context.Context) error {
 		for _, f := range dir.flows {
 			f.send()
 		}
-		err := d.show(ctx, dir, kernelSettle)
+		err := d.show(ctx, dir, d.settle)
 		from := make([]time.Duration, len(dir.flows))
 		for n, f := range dir.flows {
 			from[n] = f.got.Now()
 		}
 		if err == nil {
-			err = d.show(ctx, dir, kernelMeasure)
+			err = d.show(ctx, dir, d.measure)
 		}
 		for n, f := range dir.flows {
-			rate, each := measure.Rate(f.got.Since(from[n]), kernelMeasure, len(f.receivers))
+			rate, each := measure.Rate(f.got.Since(from[n]), d.measure, len(f.receivers))
 			dir.results = append(dir.results, newClassResult(&dir.promised[n], len(each), 8*wire(rate, each), measure.Jain(each)))
 		}
 		for _, f := range dir.flows {
@@ -248,7 +254,7 @@ func (d *kernelDemo) print(out io.Writer) error {
 			t.lines = append(t.lines, "  "+s.sgr(classColor(i), pad(f.class.Name, -11))+s.sgr(classColor(i), s.sparkline(f.samples, dir.promised[i].total(), width-15)))
 		}
 		t.lines = append(t.lines, "")
-		r.Phases = append(r.Phases, phaseResult{Phase: dir.name, Seconds: kernelMeasure.Seconds(), Classes: dir.results})
+		r.Phases = append(r.Phases, phaseResult{Phase: dir.name, Seconds: d.measure.Seconds(), Classes: dir.results})
 	}
 	verdict := s.sgr(green, fmt.Sprintf("%s every class has what the policy promises both ways, within %d %%", s.done, Tolerance))
 	err := r.err()

@@ -34,7 +34,7 @@ func (r *kernelRow) now() (rate float64) {
 func (d *kernelDemo) frame(dir *direction) *kernelFrame {
 	f := &kernelFrame{
 		elapsed: time.Since(d.base), step: d.step, about: dir.about, link: float64(dir.link.Rate),
-		total: time.Duration(len(d.directions)) * (kernelSettle + kernelMeasure),
+		total: time.Duration(len(d.directions)) * (d.settle + d.measure),
 	}
 	for _, dir := range d.directions {
 		f.steps = append(f.steps, dir.name)
