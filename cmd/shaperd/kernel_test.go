@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -134,5 +135,26 @@ func TestRunShapesInterfaces(t *testing.T) {
 	}
 	if left := shell(t, "tc qdisc show dev eth0"); strings.Contains(left, "htb") {
 		t.Errorf("after its end the daemon leaves:\n%s", left)
+	}
+}
+
+// The service manager's status has the interfaces, and which of them are awaited.
+func TestStatusHasTheInterfaces(t *testing.T) {
+	newNetwork(t)
+	socket := t.TempDir() + "/notify"
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	policy := file(t, "shaperd.yaml", office+"  - {name: ppp*, ingress: 50mbit}\n")
+	start(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket) }, "run", "--config", policy)
+	if err := manager.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 4096)
+	n, err := manager.Read(buf)
+	if want := "interfaces: eth0, ppp* (awaited)"; err != nil || !strings.Contains(string(buf[:n]), want) {
+		t.Errorf("told %q, %v, want %q", buf[:n], err, want)
 	}
 }

@@ -460,7 +460,7 @@ func TestServiceManagerIsToldEachState(t *testing.T) {
 	p := start(t, func(cmd *exec.Cmd) {
 		cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket, "WATCHDOG_USEC=300000")
 	}, "run", "--config", policy)
-	if got := await("READY=1"); !strings.Contains(got, "\nSTATUS=policy "+policy+", relays: web") {
+	if got := await("READY=1"); !strings.Contains(got, "\nSTATUS=policy "+policy+"; relays: web") {
 		t.Errorf("told %q", got)
 	}
 	await("WATCHDOG=1")

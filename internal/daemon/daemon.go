@@ -201,19 +201,38 @@ func (d *daemon) snapshot() []metrics.Relay {
 	return all
 }
 
-// alive tells systemd that the relays respond.
+// alive tells systemd that the relays and the kernel's datapath respond.
 func (d *daemon) alive() {
 	d.snapshot()
+	d.kernelSnapshot()
 	d.notify(systemd.Alive())
 }
 
 // status is what systemctl status shows.
 func (d *daemon) status() string {
-	names := make([]string, len(d.relays))
-	for i, r := range d.relays {
-		names[i] = r.config.Name
+	parts := []string{"policy " + d.policy.Name}
+	var relays []string
+	for _, r := range d.relays {
+		relays = append(relays, r.config.Name)
 	}
-	return fmt.Sprintf("policy %s, relays: %s", d.policy.Name, strings.Join(names, ", "))
+	if len(relays) > 0 {
+		parts = append(parts, "relays: "+strings.Join(relays, ", "))
+	}
+	var interfaces []string
+	for _, i := range d.kernelSnapshot().Interfaces {
+		switch {
+		case !i.Present:
+			interfaces = append(interfaces, i.Name+" (awaited)")
+		case i.Drift:
+			interfaces = append(interfaces, i.Name+" (being repaired)")
+		default:
+			interfaces = append(interfaces, i.Name)
+		}
+	}
+	if len(interfaces) > 0 {
+		parts = append(parts, "interfaces: "+strings.Join(interfaces, ", "))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // notify logs that systemd could not be told something.
