@@ -93,6 +93,12 @@ func serve(t testing.TB, handle func(*net.TCPConn)) string {
 	}
 	t.Cleanup(func() { ln.Close() })
 	go func() {
+		var kept []net.Conn // one that is forgotten would be closed
+		defer func() {
+			for _, c := range kept {
+				c.Close()
+			}
+		}()
 		for {
 			c, err := ln.Accept()
 			if errors.Is(err, net.ErrClosed) {
@@ -102,6 +108,7 @@ func serve(t testing.TB, handle func(*net.TCPConn)) string {
 				runtime.Gosched()
 				continue
 			}
+			kept = append(kept, c)
 			go handle(c.(*net.TCPConn))
 		}
 	}()
