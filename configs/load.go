@@ -64,6 +64,7 @@ func (r *report) policy(p *Policy, f *value[fileSpec]) {
 	r.interfaces(p, &f.v)
 	r.relays(p, &f.v)
 	p.Metrics = f.v.Metrics.v.Listen.v.AddrPort
+	p.KeepOnExit = f.v.OnExit.v.keep
 	if !f.v.Relays.given() && !f.v.Interfaces.given() {
 		r.wrong(place{1, 1, 1}, "add relays", "the policy has no relays and no interfaces: it would do nothing")
 	}

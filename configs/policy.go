@@ -25,6 +25,8 @@ type Policy struct {
 	Interfaces []Interface
 	// Metrics is where Prometheus metrics are served; the zero AddrPort serves none.
 	Metrics netip.AddrPort
+	// KeepOnExit has the kernel go on shaping the interfaces when the daemon ends.
+	KeepOnExit bool
 }
 
 // A Mark is what the relay sets on the sockets of a class.

@@ -13,6 +13,8 @@ type fileSpec struct {
 	Relays list[relaySpec] `key:"relays"`
 	// Prometheus metrics. Without this key there are none.
 	Metrics value[metricsSpec] `key:"metrics"`
+	// What an end of the daemon leaves of the interfaces: clear removes what shapes, keep leaves it. A crash keeps. Not given: clear.
+	OnExit value[onExit] `key:"on_exit"`
 }
 
 type classSpec struct {

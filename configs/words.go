@@ -86,6 +86,20 @@ func (m *mode) parse(text string) (err error) {
 	return nil
 }
 
+// onExit is whether the kernel keeps shaping when the daemon ends.
+type onExit struct{ keep bool }
+
+func (*onExit) format() format {
+	return format{what: "keep or clear", example: "keep", enum: []string{"keep", "clear"}}
+}
+
+func (o *onExit) parse(text string) error {
+	if o.keep = text == "keep"; !o.keep && text != "clear" {
+		return unknown(text, "value", o.format().enum)
+	}
+	return nil
+}
+
 type relayKind struct{ RelayKind }
 
 func (*relayKind) format() format {

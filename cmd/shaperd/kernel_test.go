@@ -138,6 +138,29 @@ func TestRunShapesInterfaces(t *testing.T) {
 	}
 }
 
+// With on_exit: keep the kernel goes on shaping, and the next start writes nothing.
+func TestOnExitKeep(t *testing.T) {
+	newNetwork(t)
+	policy := file(t, "shaperd.yaml", office+"on_exit: keep\n")
+	for range 2 {
+		p := start(t, nil, "run", "--config", policy)
+		p.await("msg=ready")
+		p.signal(syscall.SIGTERM)
+		if code, stderr := p.exit(); code != 0 {
+			t.Errorf("exit code %d, %s", code, stderr)
+		}
+		output(t, 0, "plan", policy)
+	}
+	p := start(t, nil, "run", "--config", policy)
+	p.await("msg=ready")
+	write(t, policy, relay("web", "127.0.0.1:1", "1mbit")) // without interfaces
+	p.signal(syscall.SIGHUP)
+	p.await("kernel datapath removed")
+	if left := shell(t, "tc qdisc show dev eth0"); strings.Contains(left, "htb") {
+		t.Errorf("a policy without interfaces leaves:\n%s", left)
+	}
+}
+
 // The service manager's status has the interfaces, and which of them are awaited.
 func TestStatusHasTheInterfaces(t *testing.T) {
 	newNetwork(t)

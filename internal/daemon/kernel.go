@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"shaperd/configs"
 	"shaperd/internal/metrics"
@@ -11,19 +12,24 @@ import (
 )
 
 // A kernel is the task that keeps the interfaces shaped. What it shapes is in
-// force before it runs; when it ends, the kernel is left without anything of ours.
+// force before it runs; when it ends, the kernel is left without anything of
+// ours, unless it is to keep it.
 type kernel struct {
 	*netlink.Datapath
 	readiness
-	running *running // nil until started
+	running *running    // nil until started
+	keep    atomic.Bool // what shapes stays when the task ends
 }
 
 func (k *kernel) Run(ctx context.Context) error {
 	close(k.readiness)
 	err := k.Datapath.Run(ctx)
-	_, clearing := k.Clear()
+	if !k.keep.Load() {
+		_, clearing := k.Clear()
+		err = errors.Join(err, clearing)
+	}
 	k.Close()
-	return errors.Join(err, clearing)
+	return err
 }
 
 func (k *kernel) String() string { return "kernel datapath" }
@@ -105,7 +111,8 @@ func describeKernel(p *configs.Policy, err error) error {
 func (d *daemon) commitKernel(k *kernel) {
 	switch k {
 	case d.kernel:
-	case nil:
+	case nil: // no interfaces any more
+		d.kernel.keep.Store(false)
 		d.kernel.running.stop()
 		<-d.kernel.running.ended
 		d.Log.Info("kernel datapath removed")
@@ -113,7 +120,9 @@ func (d *daemon) commitKernel(k *kernel) {
 		k.running = d.tasks.start(k)
 		d.tasks.awaitReady(k)
 	}
-	d.kernel = k
+	if d.kernel = k; k != nil {
+		k.keep.Store(d.policy.KeepOnExit)
+	}
 	d.shaping.Store(k)
 }
 
