@@ -22,8 +22,9 @@ else the built-in policy, which needs no privileges.
 Signals: HUP reads the policy again. What it changes comes into force without
 dropping a session, or, if anything is wrong with it, not at all. TERM and INT
 (Ctrl-C) stop accepting and let the sessions end, up to timeouts.drain, then
-remove what shapes in the kernel, unless on_exit is keep; the second of them ends at once, and leaves the
-kernel shaping, as a crash does. The next start adopts what it finds.
+remove what shapes in the kernel, unless on_exit is keep. The second of them ends
+at once, and leaves the kernel shaping, as a crash does. The next start adopts
+what it finds.
 
 It tells systemd when it is ready, reloads and stops, answers its watchdog, and
 raises its own limit of open files as far as it may.`

@@ -75,11 +75,14 @@ func TestProcessesRunOnTheirHost(t *testing.T) {
 	if err := l.Start("router", cmd); err != nil {
 		t.Fatal(err)
 	}
-	ns, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
+	var ns string
+	if err := l.Do("router", func() (err error) {
+		ns, err = os.Readlink("/proc/thread-self/ns/net")
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if its, err := os.Readlink("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/ns/net"); err != nil || its == ns {
-		t.Errorf("the process is in the namespace %s, %v, which is that of the test", its, err)
+	if its, err := os.Readlink("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/ns/net"); err != nil || its != ns {
+		t.Errorf("the process is in the namespace %s, %v, want the router's %s", its, err, ns)
 	}
 }
