@@ -3,6 +3,7 @@ package netlink
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -49,6 +50,7 @@ func (d *Datapath) sites(c *Config) (sites []*site, minors map[string]uint16, mi
 		return nil, nil, nil, err
 	}
 	servants := map[string]*Device{}
+	d.forget(devices)
 	for _, dev := range devices {
 		if dev.servant() {
 			name, _ := dev.serves()
@@ -112,6 +114,16 @@ func (d *Datapath) classify(c *Config, minors map[string]uint16, sites []*site, 
 		t.filters = cl.filters
 	}
 	return cl, nil
+}
+
+// forget drops what is remembered of devices that have gone.
+func (d *Datapath) forget(devices []*Device) {
+	there := map[int]bool{}
+	for _, dev := range devices {
+		there[dev.Index] = true
+	}
+	maps.DeleteFunc(d.prior, func(index int, _ foreign) bool { return !there[index] })
+	maps.DeleteFunc(d.meters, func(k meterKey, _ *meter) bool { return !there[k.index] })
 }
 
 // plan makes the trees of a site.
