@@ -147,6 +147,9 @@ func (*queueTime) format() format {
 }
 
 func (q *queueTime) parse(text string) (err error) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n > 0 {
+		return textErrorf(fmt.Sprintf("write %sms", text), "it has no unit")
+	}
 	if q.Duration, err = time.ParseDuration(text); err != nil || strings.ContainsAny(text, "hµun") || strings.HasSuffix(text, "m") {
 		return textErrorf("write a number and ms or s, such as 50ms", "it is no time")
 	}
