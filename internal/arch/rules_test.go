@@ -28,7 +28,7 @@ var layers = map[string]struct {
 	"internal/metrics": {[]string{"shaper"}, "collectors read snapshots; they start and own nothing"},
 	"systemd":          {nil, "it passes words to systemd and knows nothing of who serves what"},
 	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
-	"internal/lab":     {nil, "it builds hosts, whatever runs on them"},
+	"internal/lab":     {[]string{"internal/measure", "shaper"}, "it builds hosts and sends traffic, whatever shapes it"},
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
 	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "netlink", "shaper"}, "commands read files, call one function and print"},

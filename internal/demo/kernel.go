@@ -137,7 +137,7 @@ func (d *kernelDemo) start(program string) error {
 	if err != nil {
 		return err
 	}
-	if err := d.lab.Start("router", cmd); err != nil {
+	if _, err := d.lab.Start("router", cmd); err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}
 	go func() {
@@ -159,22 +159,23 @@ func (d *kernelDemo) run(ctx context.Context) error {
 	for i, dir := range d.directions {
 		d.step = i
 		for _, f := range dir.flows {
-			f.send()
+			f.last = f.Got.Now()
+			f.Send()
 		}
 		err := d.show(ctx, dir, d.settle)
 		from := make([]time.Duration, len(dir.flows))
 		for n, f := range dir.flows {
-			from[n] = f.got.Now()
+			from[n] = f.Got.Now()
 		}
 		if err == nil {
 			err = d.show(ctx, dir, d.measure)
 		}
 		for n, f := range dir.flows {
-			rate, each := measure.Rate(f.got.Since(from[n]), d.measure, len(f.receivers))
-			dir.results = append(dir.results, newClassResult(&dir.promised[n], len(each), 8*wire(rate, each), measure.Jain(each)))
+			rate, each := f.Rate(from[n], d.measure)
+			dir.results = append(dir.results, newClassResult(&dir.promised[n], len(each), rate, measure.Jain(each)))
 		}
 		for _, f := range dir.flows {
-			f.close()
+			f.Close()
 		}
 		if err != nil {
 			return err
