@@ -33,7 +33,7 @@ var layers = map[string]struct {
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
 	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "netlink", "shaper"}, "commands read files, call one function and print"},
 
-	"internal/bench/kernel": {[]string{"classify", "internal/lab", "internal/measure", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
+	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
 	"internal/vm":           {nil, "it tests the kernel that other tests run on"},
 	"internal/arch":         {[]string{"configs", "internal/metrics", "shaper"}, "it compares the docs with what is exported and loaded"},
