@@ -24,9 +24,10 @@ It ends with a table: what the policy promises each class and why, and what its
 clients have received. It exits with 1 if a class is off by more than 2 %.
 
 With --kernel it shows the kernel's datapath instead, which needs root: a client,
-a router and a server in network namespaces of their own. The router's daemon
-shapes traffic of four classes both ways; at last its root qdisc is deleted
-behind its back.`
+a router and a server in network namespaces of their own, of which nothing is
+left. The router's daemon shapes traffic of four classes both ways at once; then
+one class falls silent, and at last the router's root qdisc is deleted behind
+the daemon's back. A terminal shows each class's rate over time.`
 
 func newDemoCmd() *cobra.Command {
 	var seconds int
@@ -49,7 +50,7 @@ func newDemoCmd() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return demo.RunKernel(ctx, cmd.OutOrStdout(), program)
+				return demo.RunKernel(ctx, cmd.OutOrStdout(), demo.KernelOptions{Program: program, JSON: asJSON})
 			}
 			return demo.Run(ctx, cmd.OutOrStdout(), demo.Options{Length: length, JSON: asJSON})
 		},
@@ -57,7 +58,6 @@ func newDemoCmd() *cobra.Command {
 	cmd.Flags().IntVar(&seconds, "seconds", int(demo.DefaultLength.Seconds()), "how long it takes, about `N` seconds")
 	cmd.Flags().BoolVar(&kernel, "kernel", false, "show the kernel's datapath, on a router in a network namespace; needs root")
 	jsonFlag(cmd, &asJSON)
-	cmd.MarkFlagsMutuallyExclusive("kernel", "json")
 	cmd.MarkFlagsMutuallyExclusive("kernel", "seconds")
 	return cmd
 }

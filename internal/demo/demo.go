@@ -108,7 +108,7 @@ func run(ctx context.Context, out io.Writer, asJSON bool, length time.Duration, 
 		return err
 	}
 	if asJSON {
-		err = d.report.writeJSON(out)
+		err = writeJSON(out, &d.report)
 	} else {
 		d.report.print(out)
 	}

@@ -85,6 +85,15 @@ func pty(t *testing.T) (ours, program *os.File) {
 }
 
 func TestAnInterruptedDemoLeavesTheTerminalAsItWas(t *testing.T) {
+	mustLeaveTheTerminal(t, "its ceil", func(ctx context.Context, out *os.File) error {
+		return run(ctx, out, false, time.Minute, promises)
+	})
+}
+
+// mustLeaveTheTerminal interrupts a demo once a terminal has shown what is last
+// in a frame, and sees that the terminal is in order when the demo has ended.
+func mustLeaveTheTerminal(t *testing.T, last string, run func(context.Context, *os.File) error) {
+	t.Helper()
 	t.Setenv("TERM", "xterm")
 	ours, program := pty(t)
 	interrupt := errors.New("interrupted")
@@ -92,7 +101,7 @@ func TestAnInterruptedDemoLeavesTheTerminalAsItWas(t *testing.T) {
 	defer cancel(nil)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, program, false, time.Minute, promises)
+		ended <- run(ctx, program)
 		io.WriteString(program, "the end\n")
 	}()
 	var shown strings.Builder
@@ -103,7 +112,7 @@ func TestAnInterruptedDemoLeavesTheTerminalAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		shown.Write(buf[:n])
-		if strings.Contains(shown.String(), "its ceil") { // a frame to its last line
+		if strings.Contains(shown.String(), last) {
 			cancel(interrupt)
 		}
 	}

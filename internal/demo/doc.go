@@ -1,18 +1,23 @@
-// Package demo shows that the relay does what a policy says: it starts one with
-// the policy in demo.yaml, sends traffic of four classes through it on loopback,
-// and compares what arrives with what HTB's rules promise for that policy:
+// Package demo shows that shaperd does what a policy says: it sends traffic of
+// four classes and compares what arrives with what HTB's rules promise.
 //
-//	err := demo.Run(ctx, os.Stdout, demo.Options{Length: demo.DefaultLength})
+//	err := demo.Run(ctx, os.Stdout, demo.Options{Length: demo.DefaultLength})             // the relay
+//	err := demo.RunKernel(ctx, os.Stdout, demo.KernelOptions{Program: "/usr/bin/shaperd"}) // the kernel
 //	if err != nil {
 //		return err // an *OffError when a class was not given what it was promised
 //	}
 //
+// Run starts a relay with the policy in demo.yaml, on loopback, and needs no
+// network and no privileges. RunKernel makes two hosts and a router between
+// them out of network namespaces, and runs a program there with the policy in
+// kernel.yaml; it needs root (the files kernel*.go and plot.go).
+//
 // What is promised is computed from the policy (promise.go). What is measured
 // are the bytes that receivers have, by the time at which they have them: no
-// counter of the relay is asked. Run goes through the steps on one goroutine,
-// which also draws (frame.go, screen.go); senders and receivers have one per
-// connection (traffic.go). All goroutines and sockets are gone when it returns.
+// counter of shaperd's is asked. Each goes through its steps on one goroutine,
+// which also draws (frame.go, screen.go, kernel_frame.go); senders and receivers
+// have their own. All goroutines, sockets and namespaces are gone when it returns.
 //
-// It needs no network and no privileges. It is no load generator and no
-// benchmark: the rates are small, so that any machine has time to spare.
+// It is no load generator and no benchmark: the rates are small, so that any
+// machine has time to spare.
 package demo

@@ -45,13 +45,7 @@ func (f *frame) render(s style, width, height int) []string {
 	} else {
 		p.bursts(f)
 	}
-	lines := p.lines
-	for i := len(lines) - 1; i >= 0 && len(lines) > height; i-- {
-		if lines[i] == "" {
-			lines = append(lines[:i], lines[i+1:]...)
-		}
-	}
-	return lines[:min(len(lines), max(height, 1))]
+	return p.fit(height)
 }
 
 // A painter collects the lines of a frame.
@@ -62,6 +56,17 @@ type painter struct {
 }
 
 func (p *painter) line(parts ...string) { p.lines = append(p.lines, strings.Join(parts, "")) }
+
+// fit returns the lines; if there are more than height, empty ones are left out, then the last.
+func (p *painter) fit(height int) []string {
+	lines := p.lines
+	for i := len(lines) - 1; i >= 0 && len(lines) > height; i-- {
+		if lines[i] == "" {
+			lines = append(lines[:i], lines[i+1:]...)
+		}
+	}
+	return lines[:min(len(lines), max(height, 1))]
+}
 
 func (p *painter) header(f *frame, width int) {
 	p.line(" ", p.sgr(bold, "shaperd demo"), fmt.Sprintf(": %d connections in %d classes share %s mbit", f.connections, len(f.rates)+len(f.bursts), inMbit(f.link)))

@@ -1,270 +1,205 @@
 package demo
 
 import (
-	"bufio"
 	"context"
-	_ "embed"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
+	"regexp"
 	"time"
 
-	"shaperd/configs"
 	"shaperd/internal/lab"
-	"shaperd/internal/measure"
-	"shaperd/shaper"
 )
 
-//go:embed kernel.yaml
-var kernelPolicy []byte
-
-const (
-	kernelSettle  = 2 * time.Second        // from the first byte of a direction until rates are measured
-	kernelMeasure = 6 * time.Second        // of each direction
-	sampleTime    = 250 * time.Millisecond // of the picture
-	repairTime    = 10 * time.Second       // after which the demo no longer waits for the repair
-)
-
-// A direction is one half of the kernel's demo: what crosses the router one way.
-type direction struct {
-	name, about string
-	link        shaper.Link
-	flows       []*flows
-	promised    []promise
-	results     []classResult
+// A kernelPhase is a step of the kernel's demo in which the same classes send.
+type kernelPhase struct {
+	name, label    string // the label is for where there is little room
+	text           string
+	quiet          string        // the class that sends nothing
+	settle, length time.Duration // until rates are measured, and how long they are
 }
 
-// A kernelDemo is one run. All of it belongs to the goroutine in RunKernel.
+var kernelPhases = []kernelPhase{
+	{
+		"all send", "all send",
+		"Each class wants more than there is, both ways. Guarantees come first; the spare is borrowed by priority, then in proportion to guarantees.",
+		"", 2500 * time.Millisecond, 5 * time.Second,
+	},
+	{
+		"web is quiet", "no web",
+		"The web's connections have nothing to send. The others borrow what it leaves, up to their ceils.",
+		"web", 1500 * time.Millisecond, 4500 * time.Millisecond,
+	},
+}
+
+const (
+	repairText = "Another program deletes the router's root qdisc: nothing is shaped, until the daemon has put it back."
+	repairName = "repair"
+
+	repairLead = 500 * time.Millisecond
+	repairTail = 2 * time.Second  // after which rates are as they were, in the picture
+	repairTime = 10 * time.Second // after which the demo no longer waits for the repair
+
+	kernelSample = 100 * time.Millisecond // of the picture
+)
+
+// KernelOptions say how the kernel's demo is run.
+type KernelOptions struct {
+	Program string // a shaperd, to be run on the router
+	JSON    bool   // print the report only, for programs
+}
+
+// A kernelDemo is one run. All of it but what packets arrive belongs to the goroutine in RunKernel.
 type kernelDemo struct {
 	lab        *lab.Lab
+	daemon     *routerDaemon
 	directions []*direction
-	settle     time.Duration
-	measure    time.Duration // of each direction
 	base       time.Time
-	step       int // in directions, or len(directions): the repair
-	repair     string
-	log        chan string // of the daemon
-	draw       func(*kernelFrame)
+	total      time.Duration
+	begins     []time.Duration // of the phases and of the repair, since base
+	step       int             // in kernelPhases, or after them: the repair
+	view       kernelView
+	report     kernelReport
 }
 
 // RunKernel shows the kernel's datapath on out: two hosts with a router between
-// them, made of network namespaces, on which program, a shaperd, shapes traffic
-// of four classes both ways. Then the router's root qdisc is deleted behind the
-// daemon's back. It returns an *OffError if a class was off its promise. It
-// needs root.
-func RunKernel(ctx context.Context, out io.Writer, program string) error {
-	return runKernel(ctx, out, program, kernelSettle, kernelMeasure)
+// them, made of network namespaces, where a shaperd shapes traffic of four
+// classes both ways at once. Then one class falls silent, and at last the
+// router's root qdisc is deleted behind the daemon's back. It needs root, and
+// returns an *OffError if a class was off its promise.
+func RunKernel(ctx context.Context, out io.Writer, o KernelOptions) error {
+	return runKernel(ctx, out, o, kernelPhases, promises)
 }
 
-func runKernel(ctx context.Context, out io.Writer, program string, settle, measure time.Duration) error {
-	d := &kernelDemo{base: time.Now(), log: make(chan string, 1000), settle: settle, measure: measure}
-	if err := d.build(program); err != nil {
+func runKernel(ctx context.Context, out io.Writer, o KernelOptions, phases []kernelPhase, promised promiser) error {
+	d := &kernelDemo{view: newKernelView(out, o.JSON)}
+	for _, p := range phases {
+		d.begins = append(d.begins, d.total)
+		d.total += p.settle + p.length
+	}
+	d.begins = append(d.begins, d.total)
+	d.total += repairLead + repairTail
+	if err := d.build(o.Program); err != nil {
 		return err
 	}
-	defer d.lab.Close()
-	v, closeView := kernelView(out)
-	d.draw = v
-	err := d.run(ctx)
-	closeView()
+	defer d.close()
+	d.view.open()
+	err := d.run(ctx, phases, promised)
+	d.view.close()
 	if err != nil {
 		return err
 	}
-	return d.print(out)
-}
-
-// build makes the hosts, starts the daemon on the router, and connects.
-func (d *kernelDemo) build(program string) (err error) {
-	p, err := configs.Parse("kernel.yaml", kernelPolicy)
+	if o.JSON {
+		err = writeJSON(out, &d.report)
+	} else {
+		err = d.print(out)
+	}
 	if err != nil {
 		return err
 	}
-	if d.lab, err = lab.New("client", "router", "server"); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			d.lab.Close()
-		}
-	}()
-	end := func(host, device string, addrs ...string) lab.End {
-		return lab.End{Host: host, Device: device, Addrs: addrs}
-	}
-	if err := errors.Join(
-		d.lab.Join(end("client", "eth0", "10.1.0.2/24", "fd01::2/64"), end("router", "lan0", "10.1.0.1/24", "fd01::1/64")),
-		d.lab.Join(end("server", "eth0", "10.2.0.2/24", "fd02::2/64"), end("router", "wan0", "10.2.0.1/24", "fd02::1/64")),
-		d.lab.Route("client", "10.1.0.1", "fd01::1"),
-		d.lab.Route("server", "10.2.0.1", "fd02::1"),
-		d.start(program),
-	); err != nil {
-		return err
-	}
-	i := p.Interfaces[0]
-	d.directions = []*direction{
-		{name: "upload", link: i.Egress, about: "From the client to the server: what leaves the router through wan0."},
-		{name: "download", link: i.Ingress, about: "From the server to the client: what arrives at wan0, and is shaped on a device of shaperd's."},
-	}
-	for n, dir := range d.directions {
-		dir.promised = promises(dir.link, func(string) bool { return true })
-		for i := range dir.link.Classes {
-			f, err := newFlows(d.lab, &dir.link.Classes[i], n == 1)
-			if err != nil {
-				return err
-			}
-			dir.flows = append(dir.flows, f)
-		}
-	}
-	return nil
+	return d.report.err()
 }
 
-// start runs the daemon on the router until it says that it is ready.
-func (d *kernelDemo) start(program string) error {
-	dir, err := os.MkdirTemp("", "shaperd-demo-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "kernel.yaml")
-	if err := os.WriteFile(file, kernelPolicy, 0o600); err != nil {
-		return err
-	}
-	cmd := exec.Command(program, "run", "--config", file)
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
-	if err := d.lab.Start("router", cmd); err != nil {
-		return fmt.Errorf("start the daemon: %w", err)
-	}
-	go func() {
-		for lines := bufio.NewScanner(log); lines.Scan(); {
-			d.log <- lines.Text()
-		}
-		close(d.log)
-	}()
-	var said []string
-	for line := range d.log {
-		if said = append(said, line); strings.Contains(line, "msg=ready") {
-			return nil
-		}
-	}
-	return fmt.Errorf("the daemon on the router ended:\n%s", strings.Join(said, "\n"))
-}
-
-func (d *kernelDemo) run(ctx context.Context) error {
-	for i, dir := range d.directions {
+func (d *kernelDemo) run(ctx context.Context, phases []kernelPhase, promised promiser) error {
+	d.base = time.Now()
+	for i, p := range phases {
 		d.step = i
-		for _, f := range dir.flows {
-			f.send()
+		sends := func(class string) bool { return class != p.quiet }
+		for _, dir := range d.directions {
+			dir.expect(promised(dir.link, sends))
+			for _, f := range dir.flows {
+				f.keepSending(sends(f.class.Name))
+			}
 		}
-		err := d.show(ctx, dir, d.settle)
-		from := make([]time.Duration, len(dir.flows))
-		for n, f := range dir.flows {
-			from[n] = f.got.Now()
-		}
-		if err == nil {
-			err = d.show(ctx, dir, d.measure)
-		}
-		for n, f := range dir.flows {
-			rate, each := measure.Rate(f.got.Since(from[n]), d.measure, len(f.receivers))
-			dir.results = append(dir.results, newClassResult(&dir.promised[n], len(each), 8*wire(rate, each), measure.Jain(each)))
-		}
-		for _, f := range dir.flows {
-			f.close()
-		}
-		if err != nil {
+		if err := d.show(ctx, p.settle); err != nil {
 			return err
 		}
+		from := time.Now()
+		if err := d.show(ctx, p.length); err != nil {
+			return err
+		}
+		result := kernelPhaseResult{Phase: p.name, Seconds: p.length.Seconds()}
+		for _, dir := range d.directions {
+			result.Directions = append(result.Directions, dir.measure(from, p.length))
+		}
+		d.report.Phases = append(d.report.Phases, result)
 	}
-	d.step = len(d.directions)
+	d.step = len(phases)
 	return d.breakAndRepair(ctx)
 }
 
-// show draws a direction for a time.
-func (d *kernelDemo) show(ctx context.Context, dir *direction, length time.Duration) error {
-	tick := time.NewTicker(sampleTime)
-	defer tick.Stop()
-	for end := time.Now().Add(length); time.Now().Before(end); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		for _, f := range dir.flows {
-			f.sample()
-		}
-		d.draw(d.frame(dir))
-	}
-	return nil
-}
-
-// breakAndRepair deletes the router's root qdisc, as another program would, and
-// waits until the daemon has put it back.
+// breakAndRepair deletes the router's root qdisc under load, as another program
+// might, and waits until all of it is back as it was.
 func (d *kernelDemo) breakAndRepair(ctx context.Context) error {
-	d.draw(d.frame(d.directions[len(d.directions)-1]))
-	if _, err := d.lab.Output("router", "tc", "qdisc", "del", "dev", "wan0", "root"); err != nil {
+	if err := d.show(ctx, repairLead); err != nil {
+		return err
+	}
+	before, err := d.qdiscs()
+	if err != nil {
 		return err
 	}
 	deleted := time.Now()
-	timeout := time.After(repairTime)
-	for {
-		select {
-		case line := <-d.log:
-			if !strings.Contains(line, "msg=repaired") {
-				continue
-			}
-			took := time.Since(deleted)
-			shown, err := d.lab.Output("router", "tc", "qdisc", "show", "dev", "wan0")
-			if err != nil {
-				return err
-			}
-			if !strings.Contains(shown, "qdisc htb") {
-				return fmt.Errorf("the daemon says that it has repaired wan0, which has:\n%s", shown)
-			}
-			d.repair = fmt.Sprintf("\"tc qdisc del dev wan0 root\" behind the daemon's back: repaired after %d ms", took.Milliseconds())
-			return nil
-		case <-timeout:
-			return fmt.Errorf("the root qdisc of wan0 was deleted, and is not back after %s", repairTime)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	if _, err := d.lab.Output("router", "tc", "qdisc", "del", "dev", routerDevice, "root"); err != nil {
+		return err
 	}
+	d.report.Repair.Command = "tc qdisc del dev " + routerDevice + " root"
+	repaired := false
+	if err := d.until(ctx, func() bool {
+		repaired = repaired || d.daemon.said("msg=repaired")
+		return repaired || time.Since(deleted) > repairTime
+	}); err != nil {
+		return err
+	}
+	if !repaired {
+		return fmt.Errorf("the root qdisc of %s was deleted, and is not back after %s", routerDevice, repairTime)
+	}
+	d.report.Repair.Seconds = d.daemon.at.Sub(deleted).Seconds()
+	after, err := d.qdiscs()
+	if err != nil {
+		return err
+	}
+	if after != before {
+		return fmt.Errorf("the daemon says that it has repaired %s, which had\n%s\nand has\n%s", routerDevice, before, after)
+	}
+	return d.show(ctx, repairTail)
 }
 
-// print writes the results as tables, with the pictures, and returns what was off.
-func (d *kernelDemo) print(out io.Writer) error {
-	s, width := styleOf(os.Getenv), maxWidth
-	if f, ok := terminal(out); ok {
-		width, _ = size(f)
-	} else {
-		s.color = false
-	}
-	t := table{style: s, width: width}
-	r := report{}
-	for _, dir := range d.directions {
-		t.head(dir.name, "configured", "measured", "off", "fairness", "mbit, and why")
-		for i, c := range dir.results {
-			t.row(i, c.Class, c.Promised/1e6, c.Measured/1e6, fmt.Sprintf("%+.2f %%", c.Off), c.Off > Tolerance || c.Off < -Tolerance, fmt.Sprintf("%.3f", c.Fairness), c.Reason)
+// qdiscs is what the router's device has, as tc shows it, without what it has counted.
+func (d *kernelDemo) qdiscs() (shown string, err error) {
+	for _, kind := range []string{"qdisc", "class"} {
+		text, err := d.lab.Output("router", "tc", kind, "show", "dev", routerDevice)
+		if err != nil {
+			return "", err
 		}
-		for i, f := range dir.flows {
-			t.lines = append(t.lines, "  "+s.sgr(classColor(i), pad(f.class.Name, -11))+s.sgr(classColor(i), s.sparkline(f.samples, dir.promised[i].total(), width-15)))
+		shown += counted.ReplaceAllString(text, "")
+	}
+	return shown, nil
+}
+
+var counted = regexp.MustCompile(` direct_packets_stat \d+`)
+
+// show draws what happens for a time.
+func (d *kernelDemo) show(ctx context.Context, length time.Duration) error {
+	end := time.Now().Add(length)
+	return d.until(ctx, func() bool { return !time.Now().Before(end) })
+}
+
+// until draws what happens until ok reports true.
+func (d *kernelDemo) until(ctx context.Context, ok func() bool) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
 		}
-		t.lines = append(t.lines, "")
-		r.Phases = append(r.Phases, phaseResult{Phase: dir.name, Seconds: d.measure.Seconds(), Classes: dir.results})
+		now := time.Since(d.base)
+		for _, dir := range d.directions {
+			dir.sample(now)
+		}
+		if d.view.due(now) {
+			d.view.draw(d.frame(now))
+		}
 	}
-	verdict := s.sgr(green, fmt.Sprintf("%s every class has what the policy promises both ways, within %d %%", s.done, Tolerance))
-	err := r.err()
-	if err != nil {
-		verdict = "A busy machine makes rates fall short: try again when it is idle."
-	}
-	t.lines = append(t.lines, verdict, s.sgr(green, s.done+" ")+d.repair)
-	for _, line := range wrap("Measured by the receivers, with the headers of Ethernet, IP and TCP, as the kernel counts. Half of the connections by IPv6.", width) {
-		t.lines = append(t.lines, s.sgr(faint, line))
-	}
-	_, werr := io.WriteString(out, strings.Join(slices.Compact(t.lines), "\n")+"\n")
-	return errors.Join(werr, err)
+	return nil
 }

@@ -1,127 +1,156 @@
 package demo
 
 import (
-	"fmt"
-	"net"
+	"net/netip"
 	"sync"
 	"time"
 
+	"shaperd/classify"
 	"shaperd/internal/lab"
 	"shaperd/internal/measure"
 	"shaperd/shaper"
 )
 
 // kernelPorts are the servers' ports; voice goes by its DSCP.
-var kernelPorts = map[string]int{"voice": 5004, "web": 443, "backup": 873, "bulk": 9000}
+var kernelPorts = map[string]uint16{"voice": 5004, "web": 443, "backup": 873, "bulk": 9000}
 
 const (
 	flowsPerClass = 4
-	efTOS         = 46 << 2
-	// What the kernel counts of a full packet, and what of it is payload: Ethernet, IP and TCP with timestamps.
-	fullPacket  = 1514.
-	payloadIPv4 = 1448.
-	payloadIPv6 = 1428.
+	efDSCP        = 46
 )
 
-// flows are the connections of a class one way: those with even numbers by IPv4.
+// A direction is what crosses the router one way, and where it arrives.
+type direction struct {
+	name     string
+	link     shaper.Link
+	to       string // the host that traffic arrives at
+	down     bool
+	flows    []*flows
+	promised []promise
+	capture  *lab.Capture
+	sampled  time.Duration // when the last sample was taken, since the start
+}
+
+// flows are the connections of a class one way, those with even numbers by
+// IPv4, and the packets that arrive with them. The other way's acknowledgements
+// are of the class, too.
 type flows struct {
-	class     *shaper.Class
-	senders   []*net.TCPConn
-	receivers []*net.TCPConn
-	got       *measure.Recorder
-	samples   []float64 // bits per second on the wire
-	last      time.Duration
-	working   sync.WaitGroup
+	class   *shaper.Class
+	streams *lab.Streams
+	top     float64  // the most that was ever promised, in bits per second
+	samples []sample // of the picture
+	counted int64    // bytes at the last sample
+
+	mu    sync.Mutex
+	bytes int64
+	got   []measure.Arrival
 }
 
-// newFlows connects the client to the server; down has the server send.
-func newFlows(l *lab.Lab, c *shaper.Class, down bool) (*flows, error) {
-	f := &flows{class: c, got: measure.NewRecorder()}
-	tos := 0
-	if c.Name == "voice" {
-		tos = efTOS
-	}
-	for n := range flowsPerClass {
-		addr := &net.TCPAddr{IP: net.ParseIP([]string{"10.2.0.2", "fd02::2"}[n%2]), Port: kernelPorts[c.Name]}
-		var listener *net.TCPListener
-		if err := l.Do("server", func() (err error) {
-			listener, err = net.ListenTCP("tcp", addr)
+// A sample is a rate in bits per second at a time since the start.
+type sample struct {
+	at   time.Duration
+	rate float64
+}
+
+// open makes the connections of the direction and counts what arrives.
+func (dir *direction) open(l *lab.Lab, rules *classify.Classifier) error {
+	byName := map[string]*flows{}
+	for i := range dir.link.Classes {
+		f := &flows{class: &dir.link.Classes[i]}
+		t := lab.TCP{Client: "client", Server: "server", Down: dir.down}
+		if f.class.Name == "voice" {
+			t.DSCP = efDSCP
+		}
+		for n := range flowsPerClass {
+			host := netip.MustParseAddr([]string{"10.2.0.2", "fd02::2"}[n%2])
+			t.Addrs = append(t.Addrs, netip.AddrPortFrom(host, kernelPorts[f.class.Name]))
+		}
+		var err error
+		if f.streams, err = l.Connect(t); err != nil {
 			return err
-		}); err != nil {
-			return nil, fmt.Errorf("class %q: %w", c.Name, err)
 		}
-		var client, server *net.TCPConn
-		err := l.Do("client", func() (err error) {
-			client, err = net.DialTCP("tcp", nil, addr)
-			return err
-		})
-		if err == nil {
-			server, err = listener.AcceptTCP()
-		}
-		listener.Close()
-		if err != nil {
-			return nil, fmt.Errorf("class %q: %w", c.Name, err)
-		}
-		from, to := client, server
-		if down {
-			from, to = server, client
-		}
-		for _, conn := range []*net.TCPConn{from, to} {
-			if err := lab.SetTOS(conn, tos); err != nil {
-				return nil, fmt.Errorf("class %q: %w", c.Name, err)
-			}
-		}
-		f.senders, f.receivers = append(f.senders, from), append(f.receivers, to)
-		f.working.Go(func() { f.got.Count(n, to) })
+		dir.flows = append(dir.flows, f)
+		byName[f.class.Name] = f
 	}
-	return f, nil
+	decoder, flow := classify.NewDecoder(), classify.Flow{}
+	var err error
+	dir.capture, err = l.Capture(dir.to, "eth0", func(p lab.Packet) {
+		flow = classify.Flow{}
+		if decoder.Ethernet(p.Data, &flow) != nil || flow.Proto != classify.TCP {
+			return // the kernel's own: neighbours
+		}
+		name, _ := rules.Classify(&flow)
+		byName[name].arrived(p)
+	})
+	return err
 }
 
-// send has all senders send until close.
-func (f *flows) send() {
-	f.last = f.got.Now()
-	for _, c := range f.senders {
-		f.working.Go(func() {
-			for {
-				if _, err := c.Write(payload[:]); err != nil {
-					return
-				}
-			}
-		})
+func (f *flows) arrived(p lab.Packet) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.bytes += int64(p.Bytes)
+	f.got = append(f.got, measure.Arrival{At: p.At, N: p.Bytes})
+}
+
+func (f *flows) keepSending(on bool) {
+	if on {
+		f.streams.Send()
+	} else {
+		f.streams.Stop()
 	}
 }
 
-// sample adds what has arrived since the last sample to the picture.
-func (f *flows) sample() {
-	now := f.got.Now()
-	each := make([]float64, len(f.receivers))
-	total := 0.0
-	for _, a := range f.got.Since(f.last) {
-		each[a.Conn] += float64(a.N)
-		total += float64(a.N)
+// expect has the direction's classes be promised something else.
+func (dir *direction) expect(p []promise) {
+	dir.promised = p
+	for i, f := range dir.flows {
+		f.top = max(f.top, p[i].total())
 	}
-	f.samples = append(f.samples, 8*wire(total/(now-f.last).Seconds(), each))
-	f.last = now
 }
 
-func (f *flows) close() {
-	for i := range f.senders {
-		_ = f.senders[i].SetLinger(0)
-		f.senders[i].Close()
-		f.receivers[i].Close()
+// sample adds to the picture what has arrived lately, if it is time.
+func (dir *direction) sample(now time.Duration) {
+	span := now - dir.sampled
+	if span < kernelSample {
+		return
 	}
-	f.working.Wait()
+	dir.sampled = now
+	for _, f := range dir.flows {
+		f.mu.Lock()
+		bytes := f.bytes
+		f.mu.Unlock()
+		f.samples = append(f.samples, sample{now, float64(bytes-f.counted) * 8 / span.Seconds()})
+		f.counted = bytes
+	}
 }
 
-// wire turns a rate of payload into one of packets, by what each connection has of it.
-func wire(rate float64, each []float64) float64 {
-	var payload, packets float64
-	for i, n := range each {
-		payload += n
-		packets += n * fullPacket / []float64{payloadIPv4, payloadIPv6}[i%2]
+// measure returns what each class got in the span since from.
+func (dir *direction) measure(from time.Time, span time.Duration) directionResult {
+	r := directionResult{Direction: dir.name}
+	since := time.Duration(from.UnixNano())
+	for i, f := range dir.flows {
+		f.mu.Lock()
+		list := f.got
+		f.mu.Unlock()
+		for len(list) > 0 && list[0].At < since {
+			list = list[1:]
+		}
+		rate, _ := measure.Rate(list, span, 1)
+		p := &dir.promised[i]
+		c := kernelClassResult{Class: f.class.Name, Promised: p.total(), Measured: rate * 8, Reason: p.reason()}
+		if !p.quiet {
+			c.Off = percentOff(c.Measured, c.Promised)
+		}
+		r.Classes = append(r.Classes, c)
 	}
-	if payload == 0 {
-		return 0
+	return r
+}
+
+func (dir *direction) close() {
+	if dir.capture != nil {
+		dir.capture.Close()
 	}
-	return rate * packets / payload
+	for _, f := range dir.flows {
+		f.streams.Close()
+	}
 }

@@ -75,22 +75,28 @@ func (r *report) err() error {
 	return &OffError{strings.Join(wrong, ", ")}
 }
 
-// writeJSON writes the report for programs.
-func (r *report) writeJSON(w io.Writer) error {
+// writeJSON writes a report for programs.
+func writeJSON(w io.Writer, report any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	return enc.Encode(r)
+	return enc.Encode(report)
 }
 
 // print writes the report as a table.
 func (r *report) print(out io.Writer) {
-	s, width := styleOf(os.Getenv), maxWidth
+	s, width := outputStyle(out)
+	io.WriteString(out, strings.Join(r.table(s, width), "\n")+"\n")
+}
+
+// outputStyle returns the style and the width for a report.
+func outputStyle(out io.Writer) (s style, width int) {
+	s = styleOf(os.Getenv)
 	if f, ok := terminal(out); ok {
 		width, _ = size(f)
-	} else {
-		s.color = false
+		return s, width
 	}
-	io.WriteString(out, strings.Join(r.table(s, width), "\n")+"\n")
+	s.color = false
+	return s, maxWidth
 }
 
 // table returns the report in lines of at most width.

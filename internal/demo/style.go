@@ -13,11 +13,11 @@ type style struct {
 }
 
 // glyphs are what bars are made of.
-type glyphs struct{ own, borrowed, room, mark, done, current, more string }
+type glyphs struct{ own, borrowed, room, mark, done, current, more, axisMark string }
 
 var (
-	blocks = glyphs{own: "█", borrowed: "▓", room: "░", mark: "│", done: "✓", current: "▸", more: "…"}
-	ascii  = glyphs{own: "#", borrowed: "=", room: ".", mark: "|", done: "x", current: ">", more: "~"}
+	blocks = glyphs{own: "█", borrowed: "▓", room: "░", mark: "│", done: "✓", current: "▸", more: "…", axisMark: "╵"}
+	ascii  = glyphs{own: "#", borrowed: "=", room: ".", mark: "|", done: "x", current: ">", more: "~", axisMark: "|"}
 )
 
 // styleOf returns the style for a terminal, as the environment has it: NO_COLOR

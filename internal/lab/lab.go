@@ -3,33 +3,37 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"runtime"
-	"syscall"
+	"sync"
 
 	vnl "github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// A Lab is a set of hosts. Its methods are for one goroutine at a time.
+// A Lab is a set of hosts. Do may be called from any goroutine; the other
+// methods are for one at a time.
 type Lab struct {
 	hosts     map[string]*host
-	processes []*exec.Cmd
+	processes []*process
+	closed    sync.Once
 }
 
 // A host is a namespace with the thread that lives in it.
 type host struct {
 	work  chan func()
-	ended chan struct{}
+	quit  chan struct{} // closed to end the thread
+	ended chan struct{} // closed when it has
 	ns    *os.File
 }
 
 // settings make the hosts alike and their traffic plain: no pacing of a
-// congestion control's own, and single packets where the kernel paces.
+// congestion control's own, small packets where a socket paces, and nothing
+// that one connection learns from another.
 var settings = map[string]string{
 	"net/ipv4/tcp_congestion_control":            "reno",
+	"net/ipv4/tcp_tso_rtt_log":                   "0",
+	"net/ipv4/tcp_no_metrics_save":               "1",
 	"net/ipv4/ip_forward":                        "1",
 	"net/ipv6/conf/all/forwarding":               "1",
 	"net/ipv6/conf/default/dad_transmits":        "0",
@@ -41,7 +45,7 @@ var settings = map[string]string{
 func New(names ...string) (*Lab, error) {
 	l := &Lab{hosts: map[string]*host{}}
 	for _, name := range names {
-		h := &host{work: make(chan func()), ended: make(chan struct{})}
+		h := &host{work: make(chan func()), quit: make(chan struct{}), ended: make(chan struct{})}
 		made := make(chan error)
 		go h.live(made)
 		if err := <-made; err != nil {
@@ -68,8 +72,13 @@ func (h *host) live(made chan<- error) {
 	if made <- err; err != nil {
 		return
 	}
-	for do := range h.work {
-		do()
+	for {
+		select {
+		case do := <-h.work:
+			do()
+		case <-h.quit:
+			return
+		}
 	}
 }
 
@@ -78,135 +87,48 @@ func (h *host) prepare() (err error) {
 		return err
 	}
 	for name, value := range settings {
-		if err := os.WriteFile("/proc/sys/"+name, []byte(value), 0o644); err != nil {
+		err := os.WriteFile("/proc/sys/"+name, []byte(value), 0o644)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // older kernels lack some
 			return err
 		}
 	}
 	return withLinks(func(links *vnl.Handle) error { return up(links, "lo") })
 }
 
-func withLinks(do func(*vnl.Handle) error) error {
-	links, err := vnl.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	defer links.Close()
-	return do(links)
-}
-
-func up(links *vnl.Handle, name string, addrs ...string) error {
-	link, err := links.LinkByName(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	for _, a := range addrs {
-		addr, err := vnl.ParseAddr(a)
-		if err == nil {
-			addr.Flags = unix.IFA_F_NODAD
-			err = links.AddrAdd(link, addr)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: address %s: %w", name, a, err)
-		}
-	}
-	return links.LinkSetUp(link)
-}
-
-// An End is one end of a wire: a host's device and its addresses, as "10.0.0.1/24".
-type End struct {
-	Host, Device string
-	Addrs        []string
-}
-
-// Join connects two hosts.
-func (l *Lab) Join(a, b End) error {
-	peer := l.hosts[b.Host]
-	err := l.Do(a.Host, func() error {
-		return withLinks(func(links *vnl.Handle) error {
-			attrs := vnl.NewLinkAttrs()
-			attrs.Name, attrs.MTU = a.Device, 1500
-			wire := &vnl.Veth{LinkAttrs: attrs, PeerName: b.Device, PeerNamespace: vnl.NsFd(peer.ns.Fd())}
-			if err := links.LinkAdd(wire); err != nil {
-				return err
-			}
-			return up(links, a.Device, a.Addrs...)
-		})
-	})
-	if err == nil {
-		err = l.Do(b.Host, func() error {
-			return withLinks(func(links *vnl.Handle) error { return up(links, b.Device, b.Addrs...) })
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("join %s to %s: %w", a.Host, b.Host, err)
-	}
-	return nil
-}
-
-// Route has a host send everything by these gateways.
-func (l *Lab) Route(name string, via ...string) error {
-	return l.Do(name, func() error {
-		return withLinks(func(links *vnl.Handle) error {
-			for _, gateway := range via {
-				all := "0.0.0.0/0"
-				if net.ParseIP(gateway).To4() == nil {
-					all = "::/0"
-				}
-				_, dst, _ := net.ParseCIDR(all)
-				if err := links.RouteAdd(&vnl.Route{Dst: dst, Gw: net.ParseIP(gateway)}); err != nil {
-					return fmt.Errorf("%s: route by %s: %w", name, gateway, err)
-				}
-			}
-			return nil
-		})
-	})
-}
-
 // Do runs a function in a host's namespace, on its thread, and waits for it.
+// The function must not call Do for the same host, and must return.
 func (l *Lab) Do(name string, do func() error) error {
 	h := l.hosts[name]
 	if h == nil {
-		return fmt.Errorf("there is no host %s", name)
+		return fmt.Errorf("there is no host %q", name)
 	}
-	done := make(chan error)
-	h.work <- func() { done <- do() }
-	return <-done
-}
-
-// Start starts a process on a host. It is killed with this process and by Close.
-func (l *Lab) Start(name string, cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	err := l.Do(name, cmd.Start)
-	if err == nil {
-		l.processes = append(l.processes, cmd)
+	done := make(chan error, 1)
+	select {
+	case h.work <- func() { done <- do() }:
+	case <-h.ended:
+		return fmt.Errorf("host %q is closed", name)
 	}
-	return err
-}
-
-// Output runs a command on a host and returns what it prints.
-func (l *Lab) Output(name string, command ...string) (string, error) {
-	var out []byte
-	err := l.Do(name, func() (err error) {
-		out, err = exec.Command(command[0], command[1:]...).CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("%v on %s: %w: %s", command, name, err, out)
-		}
+	select {
+	case err := <-done:
 		return err
-	})
-	return string(out), err
+	case <-h.ended:
+		return fmt.Errorf("host %q: what ran on it ended its thread (no t.Fatal there)", name)
+	}
 }
 
-// Close ends the processes and the hosts, and with them their devices.
+// Close ends the processes and the hosts, and with them their devices. Sockets
+// that Do has opened keep their namespace until they are closed.
 func (l *Lab) Close() {
-	for _, cmd := range l.processes {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
-	for _, h := range l.hosts {
-		close(h.work)
-		<-h.ended
-		if h.ns != nil {
-			h.ns.Close()
+	l.closed.Do(func() {
+		for _, p := range l.processes {
+			p.kill()
 		}
-	}
+		for _, h := range l.hosts {
+			close(h.quit)
+			<-h.ended
+			if h.ns != nil {
+				h.ns.Close()
+			}
+		}
+	})
 }

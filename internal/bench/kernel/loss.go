@@ -1,90 +1,59 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
-	"net"
+	"net/netip"
 	"time"
 
+	"shaperd/internal/lab"
 	"shaperd/shaper"
 )
 
-// loss counts packets that go missing while a class's rate changes under load.
+// loss counts packets that go missing while a class's rate changes under load:
+// they are numbered, and fewer than what either rate allows.
 func (b *bench) loss() error {
-	var receiver *net.UDPConn
-	if err := b.lab.Do("receiver", func() (err error) {
-		receiver, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(10, 1, 0, 2), Port: 5400})
-		return err
-	}); err != nil {
-		return err
+	const load, low, high = 12 * shaper.Mbit, 20 * shaper.Mbit, 30 * shaper.Mbit
+	packets := 3600 // three seconds of them
+	if b.quick {
+		packets = 600
 	}
-	defer receiver.Close()
-	if err := receiver.SetReadBuffer(8 << 20); err != nil {
-		return err
-	}
-	for _, kind := range []string{"hard cap", "borrowing", "leaky"} {
-		if err := b.shape(link(kind, 20*shaper.Mbit)); err != nil {
+	for _, kind := range []string{hardCap, borrowing, leaky} {
+		if err := b.shape(link(kind, low)); err != nil {
 			return err
 		}
-		sent, got, changes, err := b.changeUnderLoad(receiver, kind)
+		p, err := b.lab.Packets(lab.UDP{From: sender, To: receiver, Addr: netip.MustParseAddrPort(receiverAddr + ":5400"), Size: 1200, Rate: load})
 		if err != nil {
 			return err
 		}
-		b.add(fmt.Sprintf("%s, %d changes of rate under load: packets lost of %d", kind, changes, sent), fmt.Sprint(sent-got), "", "0", sent == got)
+		changes, err := b.changeWhile(kind, [2]shaper.Rate{high, low}, func() error { return p.Send(b.ctx, packets) })
+		lost := 0
+		if err == nil {
+			lost, err = p.Lost(b.ctx)
+		}
+		p.Close()
+		if err != nil {
+			return err
+		}
+		b.add(fmt.Sprintf("%s, %d changes of rate under load: packets lost of %d", kind, changes, packets), fmt.Sprint(lost), "", "0", lost == 0)
 	}
 	return nil
 }
 
-// changeUnderLoad sends 12 mbit for 3 s, while the class has now 20, now 30 mbit.
-func (b *bench) changeUnderLoad(receiver *net.UDPConn, kind string) (sent, got, changes int, err error) {
-	var conn net.Conn
-	if err := b.lab.Do("sender", func() (err error) {
-		conn, err = net.Dial("udp4", "10.1.0.2:5400")
-		return err
-	}); err != nil {
-		return 0, 0, 0, err
-	}
-	defer conn.Close()
+// changeWhile gives a class now one rate, now the other while load runs, and returns how often.
+func (b *bench) changeWhile(kind string, rates [2]shaper.Rate, load func() error) (changes int, err error) {
 	done := make(chan error, 1)
-	const packets, length = 3600, 3 * time.Second
-	go func() {
-		payload := make([]byte, 1200)
-		begin := time.Now()
-		for n := range packets {
-			time.Sleep(time.Until(begin.Add(length * time.Duration(n) / packets)))
-			binary.BigEndian.PutUint32(payload, uint32(n))
-			if _, err := conn.Write(payload); err != nil {
-				done <- err
-				return
-			}
-		}
-		done <- nil
-	}()
-	for running := true; running; changes++ {
-		if err := b.shape(link(kind, []shaper.Rate{30, 20}[changes%2]*shaper.Mbit)); err != nil {
-			return 0, 0, 0, err
-		}
+	go func() { done <- load() }()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
 		select {
 		case err := <-done:
-			if err != nil {
-				return 0, 0, 0, err
-			}
-			running = false
-		case <-time.After(20 * time.Millisecond):
+			return changes, err
+		case <-tick.C:
 		}
+		if err := b.shape(link(kind, rates[changes%2])); err != nil {
+			return changes, err
+		}
+		changes++
 	}
-	seen := make([]bool, packets)
-	buf := make([]byte, 2000)
-	for {
-		_ = receiver.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
-		n, err := receiver.Read(buf)
-		if err != nil {
-			break
-		}
-		if at := binary.BigEndian.Uint32(buf); n == 1200 && !seen[at] {
-			seen[at] = true
-			got++
-		}
-	}
-	return packets, got, changes, nil
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
@@ -28,43 +30,96 @@ var parts = []struct {
 	{"loss", (*bench).loss},
 }
 
-// A bench is one run: a host that sends, shaped on its eth0, and one that receives.
-type bench struct {
-	ctx  context.Context
-	lab  *lab.Lab
-	path *netlink.Datapath // of the sending host
-	rows []row
+// Where it happens: the sender's device is shaped, and the receiver is at its other end.
+const (
+	sender, receiver = "sender", "receiver"
+	device           = "eth0"
+	senderAddr       = "10.1.0.1"
+	receiverAddr     = "10.1.0.2"
+)
+
+type options struct {
+	only     []string
+	rounds   int
+	quick    bool
+	markdown string
+	check    bool
 }
 
-func main() {
+func parse(args []string) (o options, err error) {
 	var names []string
 	for _, p := range parts {
 		names = append(names, p.name)
 	}
-	only := flag.String("only", strings.Join(names, ","), "`parts` to measure")
-	markdown := flag.String("markdown", "", "write the tables to this `file`, too")
-	flag.Parse()
-	if err := run(strings.Split(*only, ","), *markdown); err != nil {
+	f := flag.NewFlagSet("bench-kernel", flag.ContinueOnError)
+	only := f.String("only", strings.Join(names, ","), "`parts` to measure")
+	f.IntVar(&o.rounds, "rounds", 5, "rounds of each comparison of times")
+	f.BoolVar(&o.quick, "quick", false, "less of everything, to see that it works")
+	f.StringVar(&o.markdown, "markdown", "", "write the tables to this `file`, too")
+	f.BoolVar(&o.check, "check", false, "exit with 1 when a target is missed")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	o.only = strings.Split(*only, ",")
+	for _, name := range o.only {
+		if !slices.Contains(names, name) {
+			return o, fmt.Errorf("-only %s: there is no such part; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	if o.rounds < 1 {
+		return o, fmt.Errorf("-rounds %d: at least 1", o.rounds)
+	}
+	if o.quick {
+		o.rounds = min(o.rounds, 2)
+	}
+	return o, nil
+}
+
+// A bench is one run.
+type bench struct {
+	options
+	ctx     context.Context
+	dir     string // for files
+	program string // a shaperd, built from this tree
+	lab     *lab.Lab
+	path    *netlink.Datapath // of the sending host
+	rows    []row
+}
+
+func main() {
+	o, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		err = run(o)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(only []string, markdown string) error {
+func run(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, 12*time.Minute)
-	defer cancel()
-	l, err := lab.New("sender", "receiver")
+	dir, err := os.MkdirTemp("", "bench-kernel")
 	if err != nil {
 		return err
 	}
-	defer l.Close()
-	if err := l.Join(lab.End{Host: "sender", Device: "eth0", Addrs: []string{"10.1.0.1/24"}}, lab.End{Host: "receiver", Device: "eth0", Addrs: []string{"10.1.0.2/24"}}); err != nil {
+	defer os.RemoveAll(dir)
+	b := &bench{options: o, ctx: ctx, dir: dir, program: dir + "/shaperd"}
+	if err := b.build(); err != nil {
 		return err
 	}
-	b := &bench{ctx: ctx, lab: l}
-	if err := l.Do("sender", func() (err error) {
+	if b.lab, err = lab.New(sender, receiver); err != nil {
+		return err
+	}
+	defer b.lab.Close()
+	if err := b.lab.Join(lab.End{Host: sender, Device: device, Addrs: []string{senderAddr + "/24"}}, lab.End{Host: receiver, Device: device, Addrs: []string{receiverAddr + "/24"}}); err != nil {
+		return err
+	}
+	if err := b.lab.Do(sender, func() (err error) {
 		b.path, err = netlink.Open(nil)
 		return err
 	}); err != nil {
@@ -72,7 +127,7 @@ func run(only []string, markdown string) error {
 	}
 	defer b.path.Close()
 	for _, p := range parts {
-		if !slices.Contains(only, p.name) {
+		if !slices.Contains(o.only, p.name) {
 			continue
 		}
 		if err := p.run(b); err != nil {
@@ -83,10 +138,35 @@ func run(only []string, markdown string) error {
 		}
 	}
 	b.print(os.Stdout)
-	if markdown != "" {
-		return os.WriteFile(markdown, []byte(b.markdown()), 0o644)
+	if o.markdown != "" {
+		if err := os.WriteFile(o.markdown, []byte(b.markdownText()), 0o644); err != nil {
+			return err
+		}
+	}
+	if missed := b.missed(); o.check && missed > 0 {
+		return fmt.Errorf("%d targets missed", missed)
 	}
 	return nil
+}
+
+func (b *bench) build() error {
+	cmd := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-o", b.program, "shaperd/cmd/shaperd")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build shaperd: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// config has the sender's device shaped as a link says.
+func config(l shaper.Link) netlink.Config {
+	c := netlink.Config{Interfaces: []netlink.Interface{{Name: device, Egress: l}}}
+	for i := range l.Classes {
+		if l.Classes[i].Default {
+			c.Rules.Default = l.Classes[i].Name
+		}
+	}
+	return c
 }
 
 // shape puts a link into force on the sender.
@@ -95,6 +175,34 @@ func (b *bench) shape(l shaper.Link) error {
 	return err
 }
 
-func (b *bench) progress(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, format+"\n", args...)
+// tc runs a command of tc on the sender.
+func (b *bench) tc(args ...string) error {
+	_, err := b.lab.Output(sender, append([]string{"tc"}, args...)...)
+	return err
+}
+
+// batch has tc read commands.
+func (b *bench) batch(commands string) error {
+	file := b.dir + "/batch"
+	if err := os.WriteFile(file, []byte(commands), 0o600); err != nil {
+		return err
+	}
+	return b.tc("-batch", file)
+}
+
+// wait returns after a time, or with an error when the bench is to end.
+func (b *bench) wait(t time.Duration) error {
+	select {
+	case <-time.After(t):
+		return nil
+	case <-b.ctx.Done():
+		return context.Cause(b.ctx)
+	}
+}
+
+// timed returns how long something takes.
+func timed(do func() error) (time.Duration, error) {
+	begin := time.Now()
+	err := do()
+	return time.Since(begin), err
 }

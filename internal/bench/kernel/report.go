@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,10 +19,15 @@ type row struct {
 	met             bool
 }
 
-// add makes a row; a target of "" has none to meet.
+// add makes a row: what was measured, of shaperd and beside it. Peer is "" if
+// there is nothing to stand beside it, and target if there is none to meet.
 func (b *bench) add(what, own, peer, target string, met bool) {
-	b.progress("%s: %s, peer %s", what, own, peer)
 	b.rows = append(b.rows, row{what, own, peer, target, met})
+	beside := ""
+	if peer != "" {
+		beside = ", beside " + peer
+	}
+	fmt.Fprintf(os.Stderr, "  %s: %s%s\n", what, own, beside)
 }
 
 func (r *row) cells() []string {
@@ -31,6 +36,15 @@ func (r *row) cells() []string {
 		verdict = map[bool]string{true: "met", false: "missed"}[r.met]
 	}
 	return []string{r.what, r.own, r.peer, r.target, verdict}
+}
+
+func (b *bench) missed() (n int) {
+	for i := range b.rows {
+		if b.rows[i].target != "" && !b.rows[i].met {
+			n++
+		}
+	}
+	return n
 }
 
 var head = []string{"measured", "shaperd", "plain tc", "target", ""}
@@ -42,12 +56,12 @@ func (b *bench) print(w io.Writer) {
 		fmt.Fprintln(t, strings.Join(b.rows[i].cells(), "\t"))
 	}
 	_ = t.Flush()
-	fmt.Fprintf(w, "\n%s\n", machine())
+	fmt.Fprintf(w, "\n%s\n", b.machine())
 }
 
-func (b *bench) markdown() string {
+func (b *bench) markdownText() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s\n\n| %s |\n|%s\n", machine(), strings.Join(head, " | "), strings.Repeat("---|", len(head)))
+	fmt.Fprintf(&s, "%s\n\n| %s |\n|%s\n", b.machine(), strings.Join(head, " | "), strings.Repeat("---|", len(head)))
 	for i := range b.rows {
 		fmt.Fprintf(&s, "| %s |\n", strings.Join(b.rows[i].cells(), " | "))
 	}
@@ -55,14 +69,11 @@ func (b *bench) markdown() string {
 }
 
 // machine says what the numbers were measured on.
-func machine() string {
+func (b *bench) machine() string {
 	var u unix.Utsname
 	_ = unix.Uname(&u)
-	return fmt.Sprintf("%s, %d CPUs, Linux %s, %s.", time.Now().Format(time.DateOnly), runtime.NumCPU(), unix.ByteSliceToString(u.Release[:]), runtime.Version())
+	return fmt.Sprintf("%s, %d CPUs, Linux %s, %s; medians of %d rounds where times are compared.",
+		time.Now().Format(time.DateOnly), runtime.NumCPU(), unix.ByteSliceToString(u.Release[:]), runtime.Version(), b.rounds)
 }
 
-func median(list []time.Duration) time.Duration {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return list[len(list)/2]
-}
+func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }
