@@ -23,6 +23,7 @@ type Lab struct {
 type host struct {
 	work  chan func()
 	quit  chan struct{} // closed to end the thread
+	lives chan struct{} // closed when it has its thread
 	ended chan struct{} // closed when it has
 	ns    *os.File
 }
@@ -45,7 +46,7 @@ var settings = map[string]string{
 func New(names ...string) (*Lab, error) {
 	l := &Lab{hosts: map[string]*host{}}
 	for _, name := range names {
-		h := &host{work: make(chan func()), quit: make(chan struct{}), ended: make(chan struct{})}
+		h := &host{work: make(chan func()), quit: make(chan struct{}), lives: make(chan struct{}), ended: make(chan struct{})}
 		made := make(chan error)
 		go h.live(made)
 		if err := <-made; err != nil {
@@ -64,6 +65,13 @@ func New(names ...string) (*Lab, error) {
 // live is the host's thread. It ends without being unlocked, and so its namespace does too.
 func (h *host) live(made chan<- error) {
 	runtime.LockOSThread()
+	if unix.Gettid() == unix.Getpid() { // this thread's namespace passes for the whole process's
+		go h.live(made)
+		<-h.lives
+		runtime.UnlockOSThread()
+		return
+	}
+	close(h.lives)
 	defer close(h.ended)
 	err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_FS)
 	if errors.Is(err, unix.EPERM) {
