@@ -119,8 +119,8 @@ func (p *painter) plots(f *kernelFrame, width int, much detail) {
 	if much >= values {
 		p.bar -= kernelValueWidth
 	}
-	heads, axis := strings.Repeat(" ", kernelNameWidth), strings.Repeat(" ", kernelNameWidth)
-	total := " " + p.sgr(bold, pad("link", 1-kernelNameWidth))
+	heads, axis := []string{strings.Repeat(" ", kernelNameWidth)}, []string{strings.Repeat(" ", kernelNameWidth)}
+	total := []string{" " + p.sgr(bold, pad("link", 1-kernelNameWidth))}
 	for i, c := range f.directions {
 		title := pad(p.clip(fmt.Sprintf("%s, %s mbit", c.name, inMbit(c.link)), p.bar), -p.bar)
 		bar, sum := p.shares(&c)
@@ -129,17 +129,17 @@ func (p *painter) plots(f *kernelFrame, width int, much detail) {
 			unit, room = p.sgr(faint, pad("mbit", kernelValueWidth)), p.bar+kernelValueWidth
 			rate = pad(fmt.Sprintf("%.1f", sum/1e6), kernelValueWidth)
 		}
-		heads += gap(i) + p.sgr(bold, title) + unit
-		axis += gap(i) + p.sgr(faint, p.axisOf(f, room))
-		total += gap(i) + bar + rate
+		heads = append(heads, gap(i), p.sgr(bold, title), unit)
+		axis = append(axis, gap(i), p.sgr(faint, p.axisOf(f, room)))
+		total = append(total, gap(i), bar, rate)
 	}
-	p.line(strings.TrimRight(heads, " "))
+	p.line(strings.TrimRight(strings.Join(heads, ""), " "))
 	for i := range f.directions[0].rows {
 		p.class(f, i, much)
 	}
-	p.line(strings.TrimRight(axis, " "))
+	p.line(strings.TrimRight(strings.Join(axis, ""), " "))
 	if much >= values {
-		p.line(total)
+		p.line(total...)
 	}
 }
 

@@ -117,10 +117,10 @@ func TestStreamsCountHeaders(t *testing.T) {
 		}
 		atServer := capture(t, l, "server")
 		s.Send()
-		atServer.until(func(p Packet) bool { return len(atServer.list) > 100 })
+		atServer.until(func(Packet) bool { return len(atServer.list) > 100 })
 		s.Stop()
 		s.Send() // and again
-		atServer.until(func(p Packet) bool { return len(atServer.list) > 200 })
+		atServer.until(func(Packet) bool { return len(atServer.list) > 200 })
 		s.Close()
 		bits, each := s.Rate(0, 1<<62)
 		from, to := s.Got.Since(0)[0].At, s.Got.Last()
@@ -192,7 +192,7 @@ func TestPacketsOfNoUseAreRefused(t *testing.T) {
 
 // An offloaded packet is as many as it becomes on a wire, each with its headers.
 func TestAnOffloadedPacketCountsAsItsParts(t *testing.T) {
-	header := func(ethertype, payload, segment int) []byte {
+	header := func(ethertype, _, segment int) []byte {
 		b := make([]byte, vnetHeader+snapLength)
 		if segment > 0 {
 			b[1] = 1 // VIRTIO_NET_HDR_GSO_TCPV4

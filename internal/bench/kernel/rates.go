@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"strings"
 	"time"
 
 	"shaperd/internal/lab"
@@ -33,11 +34,12 @@ func link(kind string, rate shaper.Rate) shaper.Link {
 
 // plain is the same link as one writes it for tc, with tc's own bursts.
 func plain(l shaper.Link) string {
-	text := fmt.Sprintf("qdisc replace dev %s root handle 1: htb default 10\nclass add dev %[1]s parent 1: classid 1:1 htb rate %s\n", device, l.Rate)
+	var text strings.Builder
+	fmt.Fprintf(&text, "qdisc replace dev %s root handle 1: htb default 10\nclass add dev %[1]s parent 1: classid 1:1 htb rate %s\n", device, l.Rate)
 	for i, c := range l.Classes {
-		text += fmt.Sprintf("class add dev %s parent 1:1 classid 1:1%d htb rate %s ceil %s\n", device, i, c.Rate, c.Ceil)
+		fmt.Fprintf(&text, "class add dev %s parent 1:1 classid 1:1%d htb rate %s ceil %s\n", device, i, c.Rate, c.Ceil)
 	}
-	return text
+	return text.String()
 }
 
 // A scale is a rate with how far off a class may be of it, in percent.
