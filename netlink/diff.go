@@ -80,8 +80,8 @@ func (df *differ) root() {
 		}
 		return
 	}
-	want := &df.wants.qdiscs[0]
-	why := ""
+	planned := df.wants.qdiscs[0] // a copy: the kernel may have it under its other handle
+	want, why := &planned, ""
 	switch {
 	case got == nil:
 		if !df.has.other.kernelsOwn() {

@@ -23,6 +23,14 @@ func TestLeavesAreFairQueues(t *testing.T) {
 	w.mustContain(w.run("tc qdisc show dev eth0"), "qdisc fq_codel 7203: parent 5a03:1", "qdisc fq_codel 7919: parent 6119:1")
 }
 
+// A root bucket that has to be replaced takes its fair queue along.
+func TestARootBucketIsReplacedWithItsQueue(t *testing.T) {
+	w := newWorld(t, "eth0")
+	for _, rate := range []shaper.Rate{40 * shaper.Gbit, 30 * shaper.Mbit, 40 * shaper.Gbit, 30 * shaper.Mbit} {
+		w.apply(egress("eth0", shaper.Link{Name: "l", Rate: rate}))
+	}
+}
+
 func TestAnothersCakeIsPutBack(t *testing.T) {
 	w := newWorld(t, "eth0")
 	w.run("tc qdisc add dev eth0 root handle 9: cake bandwidth 20mbit diffserv4 nat")
