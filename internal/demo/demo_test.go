@@ -106,7 +106,7 @@ func mustLeaveTheTerminal(t *testing.T, last string, run func(context.Context, *
 	}()
 	var shown strings.Builder
 	buf := make([]byte, 4096)
-	for read := true; read; read = !strings.Contains(shown.String(), "the end") {
+	for read := true; read; read = !strings.Contains(shown.String(), "the end\r\n") {
 		n, err := ours.Read(buf)
 		if err != nil {
 			t.Fatal(err)
