@@ -83,6 +83,7 @@ type bench struct {
 	program string // a shaperd, built from this tree
 	lab     *lab.Lab
 	path    *netlink.Datapath // of the sending host
+	before  usage             // of the processors
 	rows    []row
 }
 
@@ -126,6 +127,7 @@ func run(o options) error {
 		return err
 	}
 	defer b.path.Close()
+	b.before = usageNow()
 	for _, p := range parts {
 		if !slices.Contains(o.only, p.name) {
 			continue

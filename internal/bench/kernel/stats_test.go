@@ -78,6 +78,24 @@ class add dev eth0 parent 1:1 classid 1:11 htb rate 250mbit ceil 1gbit
 	}
 }
 
+func TestOthersAreWhatTheProcessorsDidForNobodyOfOurs(t *testing.T) {
+	if got := busy("cpu  100 20 30 4000 50 60 70 8 0 0\ncpu0 1 2 3\n"); got != 1580*time.Millisecond {
+		t.Errorf("busy for %s, want 1.58s", got)
+	}
+	if got := busy("nonsense"); got != 0 {
+		t.Errorf("busy for %s", got)
+	}
+	begin := time.Now()
+	before := usage{at: begin, all: 10 * time.Second, ours: time.Second, cores: 2}
+	now := usage{at: begin.Add(10 * time.Second), all: 18 * time.Second, ours: 4 * time.Second, cores: 2}
+	if got := before.others(now); got != 0.25 {
+		t.Errorf("others had %v of the processors, want a quarter", got)
+	}
+	if now := usageNow(); now.all <= 0 || now.ours <= 0 {
+		t.Errorf("now %+v", now)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	o, err := parse([]string{"-only", "rates,loss", "-quick"})
 	if err != nil || len(o.only) != 2 || o.rounds != 2 {
