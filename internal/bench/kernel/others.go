@@ -45,7 +45,7 @@ func busy(stat string) time.Duration {
 	return time.Duration(user+nice+system+steal) * tick
 }
 
-// others is the part of the processors, 0 to 1, that others have had since.
+// others is the part of the processors, 0 to 1, that others have had since; the kernel's threads count as others.
 func (u usage) others(now usage) float64 {
 	spent := float64((now.all - u.all) - (now.ours - u.ours))
 	return min(max(spent/float64(now.at.Sub(u.at))/float64(now.cores), 0), 1)

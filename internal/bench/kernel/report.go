@@ -72,7 +72,7 @@ func (b *bench) markdownText() string {
 func (b *bench) machine() string {
 	var u unix.Utsname
 	_ = unix.Uname(&u)
-	return fmt.Sprintf("%s, %d CPUs, Linux %s, %s; medians of %d rounds where times are compared. Others had %.0f %% of the processors meanwhile.",
+	return fmt.Sprintf("%s, %d CPUs, Linux %s, %s; medians of %d rounds where times are compared. Others, with the kernel's own threads, had %.0f %% of the processors meanwhile.",
 		time.Now().Format(time.DateOnly), runtime.NumCPU(), unix.ByteSliceToString(u.Release[:]), runtime.Version(), b.rounds, 100*b.before.others(usageNow()))
 }
 
