@@ -33,11 +33,11 @@ const (
 
 	directQlen = 1000
 
-	// Up to this rate of the link offloaded packets of classes that borrow are
-	// cut: HTB gives each packet a turn, also one of 64 KiB. Above, they come too
+	// Below this rate of the link offloaded packets of classes that borrow are
+	// cut: HTB gives each packet a turn, also one of 64 KiB. From there on they come too
 	// seldom to be felt, and cutting costs too much. cake draws the line there too.
-	cutMost = shaper.Gbit
-	cutRate = 100 * shaper.Gbit
+	cutBelow = shaper.Gbit
+	cutRate  = 100 * shaper.Gbit
 )
 
 // packet is the largest packet on the wire, as the kernel counts it.

@@ -1,10 +1,10 @@
 package netlink
 
 import (
+	"bufio"
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +29,15 @@ func hasQdisc(kind string) bool {
 			}
 		}
 	}
-	text, err := os.ReadFile("/proc/kallsyms")
-	return err == nil && strings.Contains(string(text), " "+kind+"_init")
+	symbols, err := os.Open("/proc/kallsyms")
+	if err != nil {
+		return false
+	}
+	defer symbols.Close()
+	for lines := bufio.NewScanner(symbols); lines.Scan(); {
+		if bytes.Contains(lines.Bytes(), []byte(" "+kind+"_init")) {
+			return true
+		}
+	}
+	return false
 }

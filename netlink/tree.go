@@ -101,7 +101,7 @@ func (p *planner) check(l *shaper.Link) error {
 
 // link plans HTB: its root, the link's class, the control class and all others.
 func (p *planner) link(l *shaper.Link) {
-	p.cuts = l.Rate <= cutMost
+	p.cuts = l.Rate < cutBelow
 	p.qdiscs = append(p.qdiscs, qdisc{
 		handle: htbRoot, parent: root, name: "root", overhead: p.overhead,
 		options: htb{defaultMinor: minorDefault, directQlen: directQlen},
