@@ -142,7 +142,7 @@ func quote(text string) string {
 }
 
 // oneOf names what the lists hold.
-var oneOf = map[string]string{"classes": "class", "interfaces": "interface", "relays": "relay"}
+var oneOf = map[string]string{"schedule": "entry of schedule", "classes": "class", "interfaces": "interface", "relays": "relay"}
 
 func (l *list[T]) given() bool    { return l.at != nil }
 func (l *list[T]) spoil(n *node)  { l.at, l.wrong = n, true }
@@ -170,6 +170,21 @@ func (s *some[T]) decode(r *report, n *node, key string) {
 	if s.wrong = !r.expect(n, listNode, key, ""); !s.wrong {
 		s.decodeAll(r, n.items, key)
 	}
+}
+
+// A linkRate is a link's rate, alone or in a mapping with a schedule.
+type linkRate struct{ value[linkSpec] }
+
+func (l *linkRate) sample() string { return l.v.Rate.sample() }
+
+func (l *linkRate) decode(r *report, n *node, key string) {
+	if n.kind == mappingNode {
+		l.value.decode(r, n, key)
+		l.wrong = l.wrong || l.v.Rate.wrong
+		return
+	}
+	l.v.Rate.decode(r, n, key)
+	l.at, l.wrong = n, l.v.Rate.wrong
 }
 
 // values returns the values of a list that mean something.

@@ -89,6 +89,7 @@ type report struct {
 	errors Errors
 	at     map[place]bool // where one was reported already
 	more   int            // beyond maxErrors
+	moment moment         // that the links are made for
 }
 
 // maxErrors is how many are worth reading.
@@ -110,7 +111,7 @@ func (r *report) wrong(at place, cure, format string, args ...any) {
 	}
 	at = r.clamp(at)
 	r.errors = append(r.errors, &Error{
-		File: r.file, Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...), Cure: cure, width: at.width,
+		File: r.file, Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...) + r.moment.suffix(), Cure: cure, width: at.width,
 	})
 }
 

@@ -24,9 +24,10 @@ type linkWalk struct {
 	link shaper.Link
 }
 
-// link makes a link of the classes. Rate is where the link's own is written;
-// not given, the link is unlimited.
-func (r *report) link(name string, rate *value[rate], classes *list[classSpec]) shaper.Link {
+// link makes a link of the classes, as it is at the report's moment. Whole is
+// where the link's own rate is written; not given, the link is unlimited.
+func (r *report) link(name string, whole *linkRate, classes *list[classSpec]) shaper.Link {
+	rate, classes := r.moment.rate(name, whole), r.moment.classes(name, classes)
 	w := linkWalk{report: r, link: shaper.Link{Name: name, Rate: rate.v.Rate}}
 	if rate.wrong || w.link.Rate == 0 && firstPercentage(classes) != nil { // reported
 		return w.link

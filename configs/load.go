@@ -39,15 +39,17 @@ func Load(path string) (*Policy, error) {
 func Default() (*Policy, error) { return Parse("built-in", DefaultText) }
 
 // Parse reads a policy from the text of a file; name is what errors call it.
+// Rates are those outside of all schedules: At has those of a time.
 // Either everything is right, or there is no policy and the error is Errors:
 // all mistakes, or the first 200; only the first of a text that is no YAML.
 func Parse(name string, text []byte) (*Policy, error) {
 	r := newReport(name)
 	p := &Policy{Name: name}
 	if root := r.readYAML(text); root != nil {
-		var f value[fileSpec]
+		f := new(value[fileSpec])
 		f.decode(r, root, "the policy")
-		r.policy(p, &f)
+		r.policy(p, f)
+		r.eachMoment(p, f)
 	}
 	if err := r.err(); err != nil {
 		return nil, err
@@ -61,11 +63,17 @@ func (r *report) policy(p *Policy, f *value[fileSpec]) {
 		return
 	}
 	r.classes(p, &f.v.Classes)
-	r.interfaces(p, &f.v)
-	r.relays(p, &f.v)
+	r.places(p, &f.v)
 	p.Metrics = f.v.Metrics.v.Listen.v.AddrPort
 	p.KeepOnExit = f.v.OnExit.v.keep
+	p.Admin = f.v.Admin.v.values()
 	if !f.v.Relays.given() && !f.v.Interfaces.given() {
 		r.wrong(place{1, 1, 1}, "add relays", "the policy has no relays and no interfaces: it would do nothing")
 	}
+}
+
+// places checks where the policy is enforced, and adds it to p.
+func (r *report) places(p *Policy, f *fileSpec) {
+	r.interfaces(p, f)
+	r.relays(p, f)
 }

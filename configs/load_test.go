@@ -115,7 +115,7 @@ metrics: {listen: "127.0.0.1:9477"}
 		Interfaces: []Interface{{Name: "ppp*", Line: 17, Overhead: 46, Egress: link("ppp* egress", 100*shaper.Mbit), Ingress: link("ppp* ingress", 400*shaper.Mbit)}},
 		Metrics:    netip.MustParseAddrPort("127.0.0.1:9477"),
 	}
-	if !reflect.DeepEqual(p, want) {
+	if !reflect.DeepEqual(values(p), want) {
 		t.Errorf("got\n%+v\nwant\n%+v", p, want)
 	}
 }
@@ -329,10 +329,17 @@ func TestFilesOfOtherSystemsAreRead(t *testing.T) {
 		if name == "start and end" { // a line lower
 			got.RuleLines, got.Relays, got.Interfaces = want.RuleLines, want.Relays, want.Interfaces
 		}
-		if !reflect.DeepEqual(got, want) {
+		if !reflect.DeepEqual(values(got), values(want)) {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}
+}
+
+// values is p without what other times' rates are made from.
+func values(p *Policy) *Policy {
+	out := *p
+	out.file, out.times = nil, weekly{}
+	return &out
 }
 
 func slicesConcat(before string, text []byte, after string) []byte {

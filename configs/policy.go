@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"io/fs"
 	"net/netip"
 	"time"
 
@@ -27,6 +28,25 @@ type Policy struct {
 	Metrics netip.AddrPort
 	// KeepOnExit has the kernel go on shaping the interfaces when the daemon ends.
 	KeepOnExit bool
+	// Admin is the control socket.
+	Admin Admin
+
+	times weekly // of all schedules
+	file  *file  // what At makes the rates of another time from
+}
+
+// A file is what was read.
+type file struct {
+	spec  *fileSpec
+	lines []string // without passwords
+}
+
+// Admin says where the control socket is, and who may use it.
+type Admin struct {
+	Socket string      // path; "" is the default
+	Off    bool        // there is none
+	Mode   fs.FileMode // 0 is 0660
+	Group  string      // that owns it; "" is the daemon's
 }
 
 // A Mark is what the relay sets on the sockets of a class.

@@ -108,7 +108,12 @@ func (r *report) percentages(s *relaySpec, at *node, classes *list[classSpec]) {
 func firstPercentage(classes *list[classSpec]) *value[share] {
 	for i := range classes.all {
 		c := &classes.all[i].v
-		for _, s := range []*value[share]{&c.Rate, &c.Ceil, firstPercentage(&c.Classes)} {
+		shares := []*value[share]{&c.Rate, &c.Ceil}
+		for i := range c.Schedule.all {
+			t := &c.Schedule.all[i].v
+			shares = append(shares, &t.Rate, &t.Ceil)
+		}
+		for _, s := range append(shares, firstPercentage(&c.Classes)) {
 			if s != nil && s.ok() && s.v.percent > 0 {
 				return s
 			}

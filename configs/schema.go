@@ -15,6 +15,10 @@ type fileSpec struct {
 	Metrics value[metricsSpec] `key:"metrics"`
 	// What an end of the daemon leaves of the interfaces: clear removes what shapes, keep leaves it. A crash keeps. Not given: clear.
 	OnExit value[onExit] `key:"on_exit"`
+	// The control socket, which status, top, set, sessions and reload speak to.
+	Admin value[adminSpec] `key:"admin"`
+	// Where the times of schedules hold, such as Europe/Berlin. Not given: the host's time zone.
+	TimeZone value[timeZone] `key:"time_zone"`
 }
 
 type classSpec struct {
@@ -38,8 +42,43 @@ type classSpec struct {
 	Mark value[dscp] `key:"mark"`
 	// Netfilter mark of the class's sockets in the relay; needs CAP_NET_ADMIN. Not given: none.
 	Fwmark value[socketMark] `key:"fwmark"`
+	// Other rates at certain times of the week: the first entry whose time it is counts.
+	Schedule list[classTimeSpec] `key:"schedule"`
 	// Classes that share this one's rate and ceil. Percentages in them are of the link's rate, too.
 	Classes list[classSpec] `key:"classes"`
+}
+
+type classTimeSpec struct {
+	// Days of the week on which it begins: mon to sun, ranges of them, or a list. Not given: every day.
+	Days some[days] `key:"days"`
+	// The time of day that it begins at. Not given: 00:00.
+	From value[timeOfDay] `key:"from"`
+	// The time of day that it ends at; not later than from, on the day after. Not given: 24:00.
+	To value[timeOfDay] `key:"to"`
+	// The class's rate then. Not given: as at other times.
+	Rate value[share] `key:"rate"`
+	// The class's ceil then. Not given: as at other times.
+	Ceil value[share] `key:"ceil"`
+	// The class's burst then. Not given: as at other times.
+	Burst value[size] `key:"burst"`
+}
+
+type linkSpec struct {
+	// The link's rate.
+	Rate value[rate] `key:"rate,required"`
+	// Other rates at certain times of the week: the first entry whose time it is counts.
+	Schedule list[linkTimeSpec] `key:"schedule"`
+}
+
+type linkTimeSpec struct {
+	// Days of the week on which it begins: mon to sun, ranges of them, or a list. Not given: every day.
+	Days some[days] `key:"days"`
+	// The time of day that it begins at. Not given: 00:00.
+	From value[timeOfDay] `key:"from"`
+	// The time of day that it ends at; not later than from, on the day after. Not given: 24:00.
+	To value[timeOfDay] `key:"to"`
+	// The link's rate then.
+	Rate value[rate] `key:"rate,required"`
 }
 
 type matchSpec struct {
@@ -64,10 +103,10 @@ type matchSpec struct {
 type interfaceSpec struct {
 	// An interface's name, or a pattern with * and ? for several.
 	Name value[interfaceName] `key:"name,required"`
-	// Rate of what leaves through it. Not given: unshaped.
-	Egress value[rate] `key:"egress"`
-	// Rate of what arrives through it. Not given: unshaped.
-	Ingress value[rate] `key:"ingress"`
+	// Rate of what leaves through it, alone or with a schedule. Not given: unshaped.
+	Egress linkRate `key:"egress"`
+	// Rate of what arrives through it, alone or with a schedule. Not given: unshaped.
+	Ingress linkRate `key:"ingress"`
 	// What the link adds to each IP packet: a kind of link, or bytes. Not given: what the kernel counts.
 	Overhead value[overhead] `key:"overhead"`
 	// How long a packet may wait at its class's ceil before there is no more room, 1ms to 10s. Not given: 50ms.
@@ -87,10 +126,10 @@ type relaySpec struct {
 	Upstream some[hostPort] `key:"upstream"`
 	// Names and passwords of those who may use it. Not given: everyone may. Only of kind socks5.
 	Users logins `key:"users"`
-	// Rate of all sessions together, client to upstream. Not given: unlimited.
-	Upload value[rate] `key:"upload"`
-	// Rate of all sessions together, upstream to client. Not given: unlimited.
-	Download value[rate] `key:"download"`
+	// Rate of all sessions together, client to upstream, alone or with a schedule. Not given: unlimited.
+	Upload linkRate `key:"upload"`
+	// Rate of all sessions together, upstream to client, alone or with a schedule. Not given: unlimited.
+	Download linkRate `key:"download"`
 	// What a session or a client may take at most.
 	Limits value[limitsSpec] `key:"limits"`
 	// How long a session may wait.
@@ -126,4 +165,13 @@ type timeoutsSpec struct {
 type metricsSpec struct {
 	// Address and port to serve them on, or off.
 	Listen value[metricsAddr] `key:"listen,required"`
+}
+
+type adminSpec struct {
+	// Path of the control socket, or off. Not given: /run/shaperd/shaperd.sock, or that of the environment variable SHAPERD_SOCKET.
+	Socket value[socketPath] `key:"socket"`
+	// Who may use it, as a file mode. Not given: 0660.
+	Mode value[fileMode] `key:"mode"`
+	// The group that owns it, besides root and the daemon's user. Not given: the daemon's.
+	Group value[groupName] `key:"group"`
 }

@@ -50,6 +50,10 @@ func (s *some[T]) schema(w *schemaWriter) object {
 	return object{"anyOf": []any{new(value[T]).schema(w), s.list.schema(w)}}
 }
 
+func (l *linkRate) schema(w *schemaWriter) object {
+	return object{"anyOf": []any{new(value[rate]).schema(w), new(value[linkSpec]).schema(w)}}
+}
+
 func (l *logins) schema(w *schemaWriter) object {
 	return object{"type": "object", "minProperties": 1, "additionalProperties": new(value[password]).schema(w)}
 }

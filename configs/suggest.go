@@ -44,7 +44,7 @@ var whereIs = func() map[string][]string {
 		spec any
 	}{
 		{"the file itself", fileSpec{}}, {"a class", classSpec{}}, {"match", matchSpec{}}, {"an interface", interfaceSpec{}},
-		{"a relay", relaySpec{}}, {"limits", limitsSpec{}}, {"timeouts", timeoutsSpec{}},
+		{"a relay", relaySpec{}}, {"limits", limitsSpec{}}, {"timeouts", timeoutsSpec{}}, {"admin", adminSpec{}}, {"a schedule", classTimeSpec{}},
 	} {
 		for _, key := range keysOf(reflect.TypeOf(object.spec)) {
 			where[key] = append(where[key], object.name)

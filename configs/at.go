@@ -1,0 +1,146 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"shaperd/shaper"
+)
+
+// An Override is what somebody has set by hand, in the place of what the file
+// says: of a class, on one link or on all, or of a link. Amounts are written as
+// in the file; "" leaves what the file says.
+type Override struct {
+	Link, Class       string
+	Rate, Ceil, Burst string
+}
+
+// At returns the policy with the rates that schedules and the overrides give it
+// at t; later overrides count before earlier ones. It returns p itself when
+// nothing does. An override that does not fit is an error, and Errors when it
+// is the rest of the file that it does not fit to.
+func (p *Policy) At(t time.Time, overrides []Override) (*Policy, error) {
+	if p.file == nil || len(p.times.windows) == 0 && len(overrides) == 0 {
+		return p, nil
+	}
+	set, err := p.read(overrides)
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(p.Name)
+	r.lines, r.moment.set = p.file.lines, set
+	if len(p.times.windows) > 0 {
+		r.moment.on = true
+		r.moment.day, r.moment.time = p.times.wall(t)
+	}
+	out := *p
+	out.Relays, out.Interfaces = nil, nil
+	r.places(&out, p.file.spec)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// Next returns when after t schedules give the policy other rates; the zero
+// time for never.
+func (p *Policy) Next(t time.Time) time.Time { return p.times.next(t) }
+
+// State tells apart the times at which schedules give the policy different rates.
+func (p *Policy) State(t time.Time) string { return p.times.state(t) }
+
+// Zone is where the times of schedules hold.
+func (p *Policy) Zone() *time.Location { return p.times.zone }
+
+// Links returns all links, in the file's order.
+func (p *Policy) Links() (all []*shaper.Link) {
+	for i := range p.Interfaces {
+		for _, l := range []*shaper.Link{&p.Interfaces[i].Egress, &p.Interfaces[i].Ingress} {
+			if l.Rate > 0 {
+				all = append(all, l)
+			}
+		}
+	}
+	for i := range p.Relays {
+		all = append(all, &p.Relays[i].Upload, &p.Relays[i].Download)
+	}
+	return all
+}
+
+// read reads overrides and checks that what they name is there.
+func (p *Policy) read(overrides []Override) (all []override, err error) {
+	links := p.Links()
+	for i := range overrides {
+		o := &overrides[i]
+		out := override{link: o.Link, class: o.Class}
+		at := slices.IndexFunc(links, func(l *shaper.Link) bool { return l.Name == o.Link })
+		switch {
+		case o.Link != "" && at < 0:
+			var names []string
+			for _, l := range links {
+				names = append(names, l.Name)
+			}
+			return nil, fmt.Errorf("there is no link %q: there are %s", o.Link, strings.Join(names, ", "))
+		case o.Class == "" && o.Link == "":
+			return nil, errors.New("neither a class nor a link is named")
+		case o.Class == "" && (o.Ceil != "" || o.Burst != ""):
+			return nil, fmt.Errorf("link %q has a rate, and neither ceil nor burst", o.Link)
+		}
+		if o.Class != "" {
+			if err := p.knows(o.Class); err != nil {
+				return nil, err
+			}
+		}
+		for _, amount := range []struct {
+			key, text string
+			to        scalar
+		}{{"rate", o.Rate, &out.rate}, {"ceil", o.Ceil, &out.ceil}, {"burst", o.Burst, &out.burst}} {
+			if amount.text == "" {
+				continue
+			}
+			if err := amount.to.parse(amount.text); err != nil {
+				reason, cure := reasonOf(err)
+				if cure == "" {
+					cure = fmt.Sprintf("write %s, such as %s", amount.to.format().what, amount.to.format().example)
+				}
+				return nil, fmt.Errorf("%s %s: %s; %s", amount.key, quote(amount.text), reason, cure)
+			}
+		}
+		for _, l := range links {
+			if l.Rate == 0 && (o.Link == "" || o.Link == l.Name) && (out.rate.percent > 0 || out.ceil.percent > 0) {
+				return nil, fmt.Errorf("%s has no rate that could be meant by a percentage; write a rate, such as 20mbit", l.Name)
+			}
+		}
+		if o.Class == "" && out.rate.percent > 0 {
+			return nil, fmt.Errorf("the rate of link %q cannot be a percentage; write a rate, such as 20mbit", o.Link)
+		}
+		all = append(all, out)
+	}
+	return all, nil
+}
+
+// knows reports a class that there is not.
+func (p *Policy) knows(class string) error {
+	var names []string
+	var walk func(*list[classSpec])
+	walk = func(l *list[classSpec]) {
+		for i := range l.all {
+			names = append(names, l.all[i].v.title())
+			walk(&l.all[i].v.Classes)
+		}
+	}
+	walk(&p.file.spec.Classes)
+	if slices.Contains(names, class) {
+		return nil
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("there is no class %q: the policy has no classes, set the rate of a link", class)
+	}
+	if meant := nearest(class, names); len(meant) > 0 {
+		return fmt.Errorf("there is no class %q; did you mean %s?", class, orList(meant))
+	}
+	return fmt.Errorf("there is no class %q: there are %s", class, strings.Join(names, ", "))
+}
