@@ -23,6 +23,7 @@ type direction struct {
 	s        *session
 	pipe     *pipe
 	stash    []byte
+	sent     uint64 // bytes
 	upload   bool   // client to upstream; else upstream to client
 	readable bool   // the source may have something, an end included
 	writable bool   // the receiver may take something

@@ -263,6 +263,7 @@ func (l *loop) grantOne(t *shaper.Tree) bool {
 	l.tick()
 	if moved > 0 {
 		s.moved = l.now
+		d.sent += uint64(moved)
 	}
 	t.Charge(q, moved, d.ready(), l.now)
 	if d.end != open || d.done {

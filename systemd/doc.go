@@ -4,7 +4,7 @@
 //	systemd.Reloading()                 // RELOADING=1, until the next Ready
 //	systemd.Stopping("draining", limit) // STOPPING=1, and do not kill before limit
 //	if d := systemd.WatchdogInterval(); d > 0 {
-//		systemd.Alive() // more often than d
+//		systemd.Alive(status) // more often than d
 //	}
 //
 // Everything here reads the environment that systemd gives a service

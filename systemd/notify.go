@@ -25,8 +25,8 @@ func Stopping(status string, within time.Duration) error {
 	return notify(fmt.Sprintf("%s\nSTATUS=%s\nEXTEND_TIMEOUT_USEC=%d", daemon.SdNotifyStopping, status, within.Microseconds()))
 }
 
-// Alive resets the watchdog.
-func Alive() error { return notify(daemon.SdNotifyWatchdog) }
+// Alive resets the watchdog, and says how the service is.
+func Alive(status string) error { return notify(daemon.SdNotifyWatchdog + "\nSTATUS=" + status) }
 
 // WatchdogInterval is the time without Alive after which systemd takes the
 // service for hung; 0 when nobody watches.

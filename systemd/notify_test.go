@@ -41,7 +41,7 @@ func TestManagerIsToldOfEachState(t *testing.T) {
 	}{
 		{func() error { return Ready("2 relays") }, "READY=1\nSTATUS=2 relays"},
 		{func() error { return Stopping("draining", 35*time.Second) }, "STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=35000000"},
-		{Alive, "WATCHDOG=1"},
+		{func() error { return Alive("5 sessions") }, "WATCHDOG=1\nSTATUS=5 sessions"},
 	} {
 		if err := tt.tell(); err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestNoManagerIsNoError(t *testing.T) {
 
 func TestManagerThatIsAwayIsAnError(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "nobody"))
-	if err := Alive(); err == nil || !strings.HasPrefix(err.Error(), "notify systemd: ") {
+	if err := Alive("x"); err == nil || !strings.HasPrefix(err.Error(), "notify systemd: ") {
 		t.Errorf("Alive = %v, want an error of notify systemd", err)
 	}
 }

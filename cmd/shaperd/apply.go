@@ -40,7 +40,7 @@ func newApplyCmd() *cobra.Command {
 			if confirm < 0 {
 				return usageError{fmt.Errorf("--confirm %s: write a time such as 60s", confirm)}
 			}
-			p, err := loadPolicy(strings.Join(args, ""))
+			p, err := loadPolicyNow(strings.Join(args, ""))
 			if err != nil {
 				return err
 			}

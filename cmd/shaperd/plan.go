@@ -27,7 +27,7 @@ func newPlanCmd() *cobra.Command {
 		Example: "  shaperd plan shaperd.yaml\n  shaperd plan --brief shaperd.yaml\n  shaperd plan --tc shaperd.yaml | sudo sh",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := loadPolicy(strings.Join(args, ""))
+			p, err := loadPolicyNow(strings.Join(args, ""))
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"time"
 
 	"shaperd/configs"
 )
@@ -18,4 +19,14 @@ func loadPolicy(name string) (*configs.Policy, error) {
 		return configs.Default()
 	}
 	return p, err
+}
+
+// loadPolicyNow reads the named policy file with the rates that its schedules
+// give it at this time.
+func loadPolicyNow(name string) (*configs.Policy, error) {
+	p, err := loadPolicy(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.At(time.Now(), nil)
 }

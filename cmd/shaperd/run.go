@@ -20,7 +20,8 @@ Without --config the policy is ` + policyFile + ` where there is one,
 else the built-in policy, which needs no privileges.
 
 Signals: HUP reads the policy again. What it changes comes into force without
-dropping a session, or, if anything is wrong with it, not at all. TERM and INT
+dropping a session, or, if anything is wrong with it, not at all; "shaperd
+reload" does the same and says how it went. TERM and INT
 (Ctrl-C) stop accepting and let the sessions end, up to timeouts.drain, then
 remove what shapes in the kernel, unless on_exit is keep. The second of them ends
 at once, and leaves the kernel shaping, as a crash does. The next start adopts
@@ -39,14 +40,15 @@ func newRunCmd() *cobra.Command {
 		Example: "  shaperd run\n  shaperd run --config shaperd.yaml\n  kill -HUP $(pidof shaperd)    # after an edit",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			level := slog.LevelInfo
+			level := new(slog.LevelVar)
 			if verbose {
-				level = slog.LevelDebug
+				level.Set(slog.LevelDebug)
 			}
 			b := readBuild()
 			o := daemon.Options{
 				Load:    func() (*configs.Policy, error) { return loadPolicy(file) },
 				Log:     daemon.NewLogger(cmd.ErrOrStderr(), level),
+				Level:   level,
 				Version: b.Version, Revision: b.Revision,
 			}
 			if os.Getenv("JOURNAL_STREAM") == "" {
@@ -90,7 +92,15 @@ func welcome(w io.Writer, s daemon.Serving) {
 	if s.Metrics.IsValid() {
 		fmt.Fprintf(w, "metrics   http://%s/metrics\n", reachable(s.Metrics))
 	}
-	fmt.Fprintf(w, "reload    kill -HUP %d\n", os.Getpid())
+	if s.Control == "" {
+		fmt.Fprintf(w, "reload    kill -HUP %d\n", os.Getpid())
+		return
+	}
+	socket := ""
+	if s.Control != socketOf("") {
+		socket = " --socket " + s.Control
+	}
+	fmt.Fprintf(w, "watch     shaperd status%s\nreload    shaperd reload%s\n", socket, socket)
 }
 
 // reachable is an address on this host at which a listener on a answers.

@@ -26,12 +26,13 @@ var layers = map[string]struct {
 	"netlink/packettest": {[]string{"classify"}, "it makes packets and rules for tests, whatever classifies them"},
 
 	"internal/metrics": {[]string{"shaper"}, "collectors read snapshots; they start and own nothing"},
+	"internal/admin":   {nil, "it knows requests and answers; who does what is asked is the daemon's business"},
 	"systemd":          {nil, "it passes words to systemd and knows nothing of who serves what"},
-	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
+	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/admin", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
 	"internal/lab":     {[]string{"internal/measure", "shaper"}, "it builds hosts and sends traffic, whatever shapes it"},
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
-	"cmd/shaperd":      {[]string{"classify", "configs", "internal/daemon", "internal/demo", "netlink", "shaper"}, "commands read files, call one function and print"},
+	"cmd/shaperd":      {[]string{"classify", "configs", "internal/admin", "internal/daemon", "internal/demo", "netlink", "shaper"}, "commands read files, call one function and print"},
 
 	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
@@ -109,7 +110,7 @@ var (
 		"Send", "Setsockopt", "Shutdown", "Socket", "Splice", "SYS_ACCEPT", "SYS_EPOLL", "SYS_GETSOCKOPT", "SYS_RECV",
 		"SYS_SEND", "SYS_SETSOCKOPT", "SYS_SPLICE",
 	}
-	socketPackages = []string{"conn", "internal/bench/...", "internal/lab", "internal/measure", "netlink/..."}
+	socketPackages = []string{"conn", "internal/admin", "internal/bench/...", "internal/lab", "internal/measure", "netlink/..."}
 	socketReason   = "one package owns descriptors, so that one can be read to know that none leaks or blocks"
 )
 

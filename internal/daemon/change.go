@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 
 	"shaperd/configs"
 	"shaperd/conn"
+	"shaperd/internal/admin"
 	"shaperd/internal/metrics"
 )
 
@@ -16,13 +18,15 @@ import (
 // has all of the policy already. The caller must call commit, or abort.
 type change struct {
 	policy  *configs.Policy
-	relays  []*relay  // of the policy, in its order
-	fresh   []*relay  // of these, the new ones
-	updates []update  // of the others, those that change
-	gone    []*relay  // running, and not in the policy
-	moved   bool      // the metrics' address changes
-	metrics *endpoint // new, when moved; nil for none
-	kernel  *kernel   // in force, nil for none
+	relays  []*relay       // of the policy, in its order
+	fresh   []*relay       // of these, the new ones
+	updates []update       // of the others, those that change
+	gone    []*relay       // running, and not in the policy
+	moved   bool           // the metrics' address changes
+	metrics *endpoint      // new, when moved; nil for none
+	kernel  *kernel        // in force, nil for none
+	resited bool           // the control socket's place changes
+	socket  *controlSocket // new, when resited; nil for none
 }
 
 type update struct {
@@ -43,6 +47,8 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 	for i := range p.Relays {
 		r, config := continued[i], relayConfig(p, &p.Relays[i])
 		switch {
+		case r == nil && d.rests(p.Relays[i].Name):
+			continue
 		case r == nil:
 			r = &relay{readiness: make(readiness), config: config}
 			if r.Relay, err = conn.New(config, d.Log); err != nil {
@@ -70,6 +76,11 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 		}
 		c.metrics = &endpoint{Server: server, readiness: make(readiness)}
 	}
+	if c.resited = d.policy == nil || p.Admin != d.policy.Admin; c.resited {
+		if c.socket, err = d.listenControl(p); err != nil {
+			return c, err
+		}
+	}
 	if err := d.prepareKernel(c); err != nil {
 		return c, err
 	}
@@ -78,6 +89,11 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 
 func describe(p *configs.Policy, i int, err error) error {
 	return fmt.Errorf("%s:%d: relay %q: %w", p.Name, p.Relays[i].Line, p.Relays[i].Name, err)
+}
+
+// rests reports whether a relay was drained by hand.
+func (d *daemon) rests(name string) bool {
+	return slices.ContainsFunc(d.drained, func(r *relay) bool { return r.config.Name == name })
 }
 
 // match pairs the relays of p with the running ones that they continue, nil for
@@ -122,6 +138,9 @@ func (c *change) abort() {
 	if c.metrics != nil {
 		c.metrics.Close()
 	}
+	if c.socket != nil {
+		c.socket.Close()
+	}
 	if c.kernel != nil && c.kernel.running == nil {
 		_, _ = c.kernel.Clear()
 		c.kernel.Close()
@@ -144,12 +163,15 @@ func (d *daemon) commit(c *change) {
 		d.Log.Info("relay listens", "relay", r.config.Name, "listen", r.Addrs())
 	}
 	d.policy, d.relays = c.policy, c.relays
-	d.serving.Store(&c.relays)
+	d.publish()
 	for _, r := range c.fresh {
 		d.tasks.awaitReady(r)
 	}
 	if c.moved {
 		d.moveMetrics(c.metrics)
+	}
+	if c.resited {
+		d.moveControl(c.socket)
 	}
 	d.commitKernel(c.kernel)
 }
@@ -163,5 +185,35 @@ func (d *daemon) moveMetrics(e *endpoint) {
 		e.running = d.tasks.start(e)
 		d.tasks.awaitReady(e)
 		d.Log.Info("metrics are served", "listen", e.Addr())
+	}
+}
+
+// listenControl makes the control socket of a policy; nil for none. Where the
+// policy does not say where, a daemon can do without.
+func (d *daemon) listenControl(p *configs.Policy) (*controlSocket, error) {
+	path := cmp.Or(p.Admin.Socket, SocketPath())
+	if p.Admin.Off || path == "" {
+		return nil, nil
+	}
+	l, err := admin.Listen(admin.Socket{Path: path, Mode: p.Admin.Mode, Group: p.Admin.Group})
+	switch {
+	case err == nil:
+		return &controlSocket{Server: admin.NewServer(l, control{d}, d.Log), path: path, readiness: make(readiness)}, nil
+	case p.Admin == configs.Admin{}:
+		d.Log.Warn("there is none: status, top, set and reload will not work", "error", err)
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%s: %w", p.Name, err)
+}
+
+// moveControl answers on s, or nowhere when s is nil.
+func (d *daemon) moveControl(s *controlSocket) {
+	if d.socket != nil {
+		d.socket.running.stop() // who asked for the reload still gets the answer
+	}
+	if d.socket = s; s != nil {
+		s.running = d.tasks.start(s)
+		d.tasks.awaitReady(s)
+		d.Log.Info("control socket is there", "socket", s.path)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"shaperd/configs"
 	"shaperd/conn"
+	"shaperd/internal/admin"
 	"shaperd/internal/metrics"
 	"shaperd/systemd"
 )
@@ -24,6 +24,8 @@ type Options struct {
 	Load func() (*configs.Policy, error)
 	// Log takes what happens; nil discards it.
 	Log *slog.Logger
+	// Level is that of Log, for those who want to change it; nil if it cannot change.
+	Level *slog.LevelVar
 	// OnReady, if not nil, is called once, when everything serves.
 	OnReady func(Serving)
 	// Version and Revision say what program this is.
@@ -35,6 +37,7 @@ type Serving struct {
 	Policy  *configs.Policy
 	Relays  [][]netip.AddrPort // what each of the policy's relays listens on, ports as the kernel chose them
 	Metrics netip.AddrPort     // zero for none
+	Control string             // path of the control socket; "" for none
 }
 
 // daemon is owned by the goroutine that called Run, except where it says so.
@@ -43,14 +46,25 @@ type daemon struct {
 	tasks   tasks
 	metrics *metrics.Metrics
 
-	policy   *configs.Policy // in force; nil before the first
-	relays   []*relay
-	endpoint *endpoint // nil for none
-	kernel   *kernel   // nil for none
+	file      *configs.Policy  // as it was read
+	overrides []admin.Override // of what it says
+	policy    *configs.Policy  // in force: the file's at this time, with the overrides; nil before the first
+	state     string           // of the file's schedules, in force
+	alarm     *time.Timer      // rings when the clock may change what is in force
+	asked     chan func()      // what others have the owner do
 
-	serving atomic.Pointer[[]*relay] // relays, for any goroutine
-	shaping atomic.Pointer[kernel]   // kernel, for any goroutine
-	ready   atomic.Bool              // for any goroutine
+	relays   []*relay
+	drained  []*relay       // by hand, until the next reload
+	endpoint *endpoint      // nil for none
+	socket   *controlSocket // nil for none
+	kernel   *kernel        // nil for none
+
+	started, loaded time.Time
+	reloads         admin.Reloads
+
+	view    atomic.Pointer[view]   // what is in force, for any goroutine
+	shaping atomic.Pointer[kernel] // kernel, for any goroutine
+	ready   atomic.Bool            // for any goroutine
 }
 
 // Run runs the daemon until ctx is done or a signal ends it, then drains and
@@ -68,20 +82,21 @@ func Run(ctx context.Context, o Options) error {
 	defer signal.Stop(hangups)
 	defer signal.Stop(ends)
 
-	d := &daemon{Options: o}
+	d := &daemon{Options: o, asked: make(chan func()), alarm: time.NewTimer(look), started: time.Now()}
 	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, d.snapshot, d.kernelSnapshot)
 	d.raiseFileLimit()
-	p, err := o.Load()
+	p, now, err := d.load()
 	if err != nil {
 		return err
 	}
 	rest, endRest := context.WithCancel(context.WithoutCancel(ctx)) // ctx ends the relays first
 	defer endRest()
 	d.tasks = newTasks(rest)
-	c, err := d.prepare(p)
+	c, err := d.prepare(now)
 	if err != nil {
 		return err
 	}
+	d.file, d.loaded = p, time.Now()
 	if err := d.start(c); err != nil {
 		return err
 	}
@@ -89,7 +104,13 @@ func Run(ctx context.Context, o Options) error {
 	for {
 		select {
 		case <-hangups:
-			d.reload()
+			_ = d.reload() // it has logged what is wrong
+			continue
+		case f := <-d.asked:
+			f()
+			continue
+		case <-d.alarm.C:
+			d.tick()
 			continue
 		case sig := <-ends:
 			d.Log.Info("draining: once more ends at once", "signal", sig)
@@ -110,6 +131,7 @@ func (d *daemon) start(c *change) error {
 		return err
 	}
 	d.commit(c)
+	d.timed()
 	if interval > 0 {
 		d.tasks.awaitReady(d.tasks.start(&watchdog{make(readiness), interval, d.alive}))
 	}
@@ -117,6 +139,9 @@ func (d *daemon) start(c *change) error {
 	d.ready.Store(true)
 
 	s := Serving{Policy: d.policy}
+	if d.socket != nil {
+		s.Control = d.socket.path
+	}
 	for _, r := range d.relays {
 		s.Relays = append(s.Relays, r.Addrs())
 	}
@@ -132,29 +157,61 @@ func (d *daemon) start(c *change) error {
 }
 
 // reload puts the policy file as it is now into force, or leaves all as it was.
-func (d *daemon) reload() {
+// It logs the error that it returns.
+func (d *daemon) reload() error {
 	d.notify(systemd.Reloading())
 	err := d.apply()
-	status := d.status()
+	d.reloads.LastError = nil
 	if err != nil {
 		d.metrics.ReloadFailed()
+		d.reloads.Failed++
 		for _, e := range Reasons(err) {
+			d.reloads.LastError = append(d.reloads.LastError, e.Error())
 			d.Log.Error("reload", "error", e)
 		}
 		d.Log.Warn("reload refused: the policy stays as it was", "policy", d.policy.Name)
-		status += "; the last reload was refused, see the log"
 	} else {
 		d.metrics.Reloaded(time.Now())
+		d.reloads.Succeeded++
 		d.Log.Info("reloaded", "policy", d.policy.Name)
 	}
-	d.notify(systemd.Ready(status))
+	d.publish()
+	d.notify(systemd.Ready(d.status()))
+	return err
 }
 
+// load reads the policy; now has the rates of this time.
+func (d *daemon) load() (p, now *configs.Policy, err error) {
+	if p, err = d.Load(); err != nil {
+		return nil, nil, err
+	}
+	now, err = p.At(time.Now(), nil)
+	return p, now, err
+}
+
+// apply reads the policy and puts it into force: what was set by hand ends, and
+// relays that were drained by hand serve again.
 func (d *daemon) apply() error {
-	p, err := d.Load()
+	p, now, err := d.load()
 	if err != nil {
 		return err
 	}
+	drained := d.drained
+	d.drained = nil
+	if err := d.enforce(now); err != nil {
+		d.drained = drained
+		return err
+	}
+	if n := len(d.overrides); n > 0 {
+		d.Log.Info("what was set by hand has ended with the reload", "overrides", n)
+	}
+	d.file, d.loaded, d.overrides = p, time.Now(), nil
+	d.timed()
+	return nil
+}
+
+// enforce puts a policy into force, or leaves all as it was.
+func (d *daemon) enforce(p *configs.Policy) error {
 	c, err := d.prepare(p)
 	if err != nil {
 		return err
@@ -180,60 +237,35 @@ func (d *daemon) end(ends <-chan os.Signal, endRest context.CancelFunc) error {
 		endRest()
 		ended <- d.tasks.group.Wait()
 	}()
-	select {
-	case err := <-ended:
-		d.Log.Info("ended")
-		return err
-	case sig := <-ends:
-		return fmt.Errorf("%v while draining: ended at once", sig)
+	for {
+		select {
+		case f := <-d.asked: // it refuses what changes something
+			f()
+		case err := <-ended:
+			d.Log.Info("ended")
+			return err
+		case sig := <-ends:
+			return fmt.Errorf("%v while draining: ended at once", sig)
+		}
 	}
 }
 
 // snapshot returns the statistics of the relays in force. Any goroutine may
 // call it; it blocks while a relay does not respond.
 func (d *daemon) snapshot() []metrics.Relay {
-	var all []metrics.Relay
-	if relays := d.serving.Load(); relays != nil {
-		for _, r := range *relays {
-			all = append(all, relayMetrics(r.Stats()))
-		}
+	v := d.view.Load()
+	if v == nil {
+		return nil
+	}
+	all := make([]metrics.Relay, 0, len(v.relays))
+	for _, r := range v.relays {
+		all = append(all, relayMetrics(r.Stats()))
 	}
 	return all
 }
 
-// alive tells systemd that the relays and the kernel's datapath respond.
-func (d *daemon) alive() {
-	d.snapshot()
-	d.kernelSnapshot()
-	d.notify(systemd.Alive())
-}
-
-// status is what systemctl status shows.
-func (d *daemon) status() string {
-	parts := []string{"policy " + d.policy.Name}
-	var relays []string
-	for _, r := range d.relays {
-		relays = append(relays, r.config.Name)
-	}
-	if len(relays) > 0 {
-		parts = append(parts, "relays: "+strings.Join(relays, ", "))
-	}
-	var interfaces []string
-	for _, i := range d.kernelSnapshot().Interfaces {
-		switch {
-		case !i.Present:
-			interfaces = append(interfaces, i.Name+" (awaited)")
-		case i.Drift:
-			interfaces = append(interfaces, i.Name+" (being repaired)")
-		default:
-			interfaces = append(interfaces, i.Name)
-		}
-	}
-	if len(interfaces) > 0 {
-		parts = append(parts, "interfaces: "+strings.Join(interfaces, ", "))
-	}
-	return strings.Join(parts, "; ")
-}
+// alive tells systemd that the relays and the kernel's datapath respond, and how they are.
+func (d *daemon) alive() { d.notify(systemd.Alive(d.status())) }
 
 // notify logs that systemd could not be told something.
 func (d *daemon) notify(err error) {

@@ -17,6 +17,7 @@ import (
 type kernel struct {
 	*netlink.Datapath
 	readiness
+	lock    *lock
 	running *running    // nil until started
 	keep    atomic.Bool // what shapes stays when the task ends
 }
@@ -33,6 +34,12 @@ func (k *kernel) Run(ctx context.Context) error {
 }
 
 func (k *kernel) String() string { return "kernel datapath" }
+
+// Close gives back the datapath and its lock; the kernel keeps what it has.
+func (k *kernel) Close() {
+	k.Datapath.Close()
+	k.lock.Close()
+}
 
 // KernelConfig is what the policy says of interfaces.
 func KernelConfig(p *configs.Policy) netlink.Config {
@@ -54,11 +61,16 @@ func (d *daemon) prepareKernel(c *change) error {
 	case len(c.policy.Interfaces) == 0:
 		return nil
 	case k == nil:
-		path, err := netlink.Open(d.Log)
+		held, err := lockKernel()
 		if err != nil {
 			return err
 		}
-		k = &kernel{Datapath: path, readiness: make(readiness)}
+		path, err := netlink.Open(d.Log)
+		if err != nil {
+			held.Close()
+			return err
+		}
+		k = &kernel{Datapath: path, lock: held, readiness: make(readiness)}
 	}
 	plan, err := k.Apply(KernelConfig(c.policy))
 	if err != nil {
@@ -166,7 +178,7 @@ func PlanKernel(p *configs.Policy) (*netlink.Plan, error) {
 // nothing, and undoes it unless keep says that it is to stay. An interface that
 // is named, not matched by a pattern, has to exist.
 func ApplyKernel(p *configs.Policy, keep func(*netlink.Plan) bool) (*netlink.Plan, error) {
-	return withKernel(p, func(k *netlink.Datapath, c netlink.Config) (*netlink.Plan, error) {
+	return withLock(p, func(k *netlink.Datapath, c netlink.Config) (*netlink.Plan, error) {
 		if err := k.Require(c); err != nil {
 			return nil, err
 		}
@@ -183,7 +195,17 @@ func ApplyKernel(p *configs.Policy, keep func(*netlink.Plan) bool) (*netlink.Pla
 
 // ClearKernel removes all that shaperd has in the kernel.
 func ClearKernel() (*netlink.Plan, error) {
-	return withKernel(&configs.Policy{}, func(k *netlink.Datapath, _ netlink.Config) (*netlink.Plan, error) { return k.Clear() })
+	return withLock(&configs.Policy{}, func(k *netlink.Datapath, _ netlink.Config) (*netlink.Plan, error) { return k.Clear() })
+}
+
+// withLock is withKernel for what writes: not beside a daemon, which would undo it.
+func withLock(p *configs.Policy, do func(*netlink.Datapath, netlink.Config) (*netlink.Plan, error)) (*netlink.Plan, error) {
+	held, err := lockKernel()
+	if err != nil {
+		return nil, err
+	}
+	defer held.Close()
+	return withKernel(p, do)
 }
 
 func withKernel(p *configs.Policy, do func(*netlink.Datapath, netlink.Config) (*netlink.Plan, error)) (*netlink.Plan, error) {

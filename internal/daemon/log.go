@@ -8,10 +8,10 @@ import (
 	"shaperd/systemd"
 )
 
-// NewLogger writes text lines of at least the given level to w. Lines for
+// NewLogger writes text lines of at least the given level, which may change, to w. Lines for
 // systemd's journal have no time, which it keeps itself, and begin with the
 // priority, so that "journalctl -p warning" works.
-func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
+func NewLogger(w io.Writer, level slog.Leveler) *slog.Logger {
 	if !systemd.Journaled(w) {
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 	}
@@ -22,7 +22,7 @@ func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
 // with its priority.
 type journalHandler [4]slog.Handler
 
-func newJournalHandler(w io.Writer, level slog.Level) *journalHandler {
+func newJournalHandler(w io.Writer, level slog.Leveler) *journalHandler {
 	plain := &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
 		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
 			return slog.Attr{}

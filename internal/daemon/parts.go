@@ -3,9 +3,13 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"shaperd/conn"
+	"shaperd/internal/admin"
 	"shaperd/internal/metrics"
 )
 
@@ -38,6 +42,39 @@ func (e *endpoint) Run(ctx context.Context) error {
 }
 
 func (e *endpoint) String() string { return fmt.Sprintf("metrics on %s", e.Addr()) }
+
+// A controlSocket is the task that answers on the control socket.
+type controlSocket struct {
+	*admin.Server
+	readiness
+	path    string
+	running *running // nil until started
+}
+
+func (s *controlSocket) Run(ctx context.Context) error {
+	close(s.readiness)
+	return s.Server.Run(ctx)
+}
+
+func (s *controlSocket) String() string { return "control socket " + s.path }
+
+// SocketPath is where the control socket is when nobody says where; "" for a
+// user who has no place for it.
+func SocketPath() string {
+	const name = "shaperd.sock"
+	runtime, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":") // systemd's
+	switch path, users := os.Getenv("SHAPERD_SOCKET"), os.Getenv("XDG_RUNTIME_DIR"); {
+	case path != "":
+		return path
+	case runtime != "":
+		return filepath.Join(runtime, name)
+	case os.Geteuid() == 0:
+		return filepath.Join(lockFolder, name)
+	case users != "":
+		return filepath.Join(users, name)
+	}
+	return ""
+}
 
 // A watchdog is the task that tells systemd that the relays respond. A relay
 // that hangs leaves it waiting, and systemd restarts the daemon.

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"shaperd/internal/admin"
+	"shaperd/internal/daemon"
+)
+
+const socketHelp = `
+
+The daemon is asked over its control socket: --socket, else the environment
+variable SHAPERD_SOCKET, else /run/shaperd/shaperd.sock, or for other users than
+root, where that is not there, shaperd.sock in $XDG_RUNTIME_DIR.`
+
+// asking is a command that asks a daemon.
+type asking struct {
+	*cobra.Command
+	socket string
+	json   bool
+}
+
+// newAsking adds to a command what all have that ask a daemon.
+func newAsking(cmd *cobra.Command, ask func(ctx context.Context, c *admin.Client, args []string, out io.Writer, asJSON bool) error) *cobra.Command {
+	a := &asking{Command: cmd}
+	cmd.Long += socketHelp
+	cmd.Flags().StringVar(&a.socket, "socket", "", "`PATH` of the daemon's control socket")
+	jsonFlag(cmd, &a.json)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return ask(cmd.Context(), admin.NewClient(socketOf(a.socket)), args, cmd.OutOrStdout(), a.json)
+	}
+	return cmd
+}
+
+// socketOf is where the daemon's control socket is likely to be.
+func socketOf(given string) string {
+	const service = "/run/shaperd/shaperd.sock"
+	if given != "" {
+		return given
+	}
+	path := daemon.SocketPath()
+	if _, err := os.Stat(path); os.Getenv("SHAPERD_SOCKET") == "" && (path == "" || err != nil) {
+		return service
+	}
+	return path
+}
+
+func newReloadCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Have the daemon read its policy again, and wait until it is in force",
+		Long: `Reload has the daemon read its policy again. It returns when the new policy is in
+force; with an error in it, it says what is wrong, and the old policy stays. What
+was set with "shaperd set" ends, and relays that were drained serve again.`,
+		Args: cobra.NoArgs,
+	}
+	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
+		if err := c.Reload(ctx); err != nil {
+			return err
+		}
+		s, err := c.Status(ctx)
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			return printJSON(out, s.Reloads)
+		}
+		fmt.Fprintf(out, "%s is in force\n", s.Policy)
+		return nil
+	})
+}
+
+func newDrainCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drain RELAY",
+		Short: "Have a relay stop accepting and let its sessions end",
+		Long: `Drain has a relay stop accepting connections. Its sessions go on until they end by
+themselves, or timeouts.drain has passed. The next reload starts the relay again.`,
+		Example: "  shaperd drain web\n  shaperd sessions --relay web    # who is left\n  shaperd reload                  # serve again",
+		Args:    cobra.ExactArgs(1),
+	}
+	return newAsking(cmd, func(ctx context.Context, c *admin.Client, args []string, out io.Writer, asJSON bool) error {
+		if err := c.Drain(ctx, args[0]); err != nil {
+			return err
+		}
+		s, err := c.Status(ctx)
+		if err != nil {
+			return err
+		}
+		for i := range s.Relays {
+			switch r := &s.Relays[i]; {
+			case r.Name != args[0]:
+			case asJSON:
+				return printJSON(out, r)
+			default:
+				fmt.Fprintf(out, "relay %s accepts no more; %d sessions are left\n", r.Name, r.Sessions)
+			}
+		}
+		return nil
+	})
+}
+
+func newLogLevelCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:       "log-level [debug|info|warn|error]",
+		Short:     "Show or set what the daemon logs",
+		Long:      "Log-level shows the daemon's log level, or sets it until the daemon ends.",
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"debug", "info", "warn", "error"},
+	}
+	return newAsking(cmd, func(ctx context.Context, c *admin.Client, args []string, out io.Writer, asJSON bool) error {
+		if len(args) > 0 {
+			if err := c.SetLogLevel(ctx, args[0]); err != nil {
+				return err
+			}
+		}
+		s, err := c.Status(ctx)
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			return printJSON(out, admin.LogLevel{Level: s.LogLevel})
+		}
+		fmt.Fprintln(out, s.LogLevel)
+		return nil
+	})
+}
+
+const setHelp = `Set changes the rates of a class, or with --link and no class those of a link, at
+once and in place: no session is dropped, no packet lost. It counts before the
+file and its schedules, for the time that --for gives, else until the next reload
+or the daemon's end. --reset ends it. What does not fit the rest of the policy is
+refused.
+
+Amounts are written as in the policy file: 20mbit, 40%, 64kb.`
+
+func newSetCmd() *cobra.Command {
+	var r admin.SetRequest
+	var lasts time.Duration
+	var reset bool
+	cmd := &cobra.Command{
+		Use:     "set [CLASS]",
+		Short:   "Change the rates of a class or a link now",
+		Long:    setHelp,
+		Example: "  shaperd set backup --rate 50mbit --for 1h\n  shaperd set web --link \"eth0 egress\" --ceil 80%\n  shaperd set --link \"eth0 egress\" --rate 90mbit\n  shaperd set backup --reset",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&r.Rate, "rate", "", "guaranteed `RATE`, or a percentage of the link's")
+	flags.StringVar(&r.Ceil, "ceil", "", "`RATE` that it may reach by borrowing")
+	flags.StringVar(&r.Burst, "burst", "", "`SIZE` that may leave at once after a quiet time")
+	flags.StringVar(&r.Link, "link", "", "on the link of this `NAME` only, as \"shaperd status\" shows it")
+	flags.DurationVar(&lasts, "for", 0, "`TIME` after which all is as it was, such as 90s or 1h")
+	flags.BoolVar(&reset, "reset", false, "end what was set; without a class and a link, all of it")
+	for _, amount := range []string{"rate", "ceil", "burst", "for"} {
+		cmd.MarkFlagsMutuallyExclusive("reset", amount)
+	}
+	return newAsking(cmd, func(ctx context.Context, c *admin.Client, args []string, out io.Writer, asJSON bool) error {
+		if len(args) > 0 {
+			r.Class = args[0]
+		}
+		var changed *admin.Changed
+		var err error
+		switch {
+		case reset:
+			changed, err = c.Reset(ctx, admin.ResetRequest{Link: r.Link, Class: r.Class})
+		case r.Class == "" && r.Link == "":
+			return usageError{errors.New("name a class, or a link with --link")}
+		case r.Rate == "" && r.Ceil == "" && r.Burst == "":
+			return usageError{errors.New("give --rate, --ceil or --burst, or --reset")}
+		case lasts != 0 && lasts < time.Second:
+			return usageError{fmt.Errorf("--for %v: give a second or more", lasts)}
+		default:
+			r.ForSeconds = int64(lasts.Seconds())
+			changed, err = c.Set(ctx, r)
+		}
+		switch {
+		case err != nil:
+			return err
+		case asJSON:
+			return printJSON(out, changed)
+		}
+		printChanged(out, changed)
+		return nil
+	})
+}
+
+// printChanged says what a set or a reset has done.
+func printChanged(w io.Writer, c *admin.Changed) {
+	if len(c.Changes) == 0 {
+		fmt.Fprintln(w, "nothing has changed: it was so already")
+	} else {
+		table(w, styleOf(w), "", append([][]string{{"LINK", "CLASS", "BEFORE", "NOW"}}, changeRows(c.Changes)...))
+	}
+	if c.Until != nil {
+		fmt.Fprintf(w, "until %s\n", c.Until.Local().Format("Mon 15:04:05"))
+	}
+}
+
+func changeRows(changes []admin.RateChange) (rows [][]string) {
+	for _, c := range changes {
+		rows = append(rows, []string{c.Link, c.Class, spell(c.From), spell(c.To)})
+	}
+	return rows
+}

@@ -1,0 +1,260 @@
+package admin
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxClients   = 64
+	maxBody      = 64 << 10
+	defaultLimit = 100
+	maxLimit     = 10000
+	farewell     = time.Second
+)
+
+// OpenAPI describes the requests and their answers.
+//
+//go:embed openapi.yaml
+var OpenAPI []byte
+
+// A Backend does what is asked. Its methods may be called from any goroutine.
+// An error of the kind *Refusal is the asker's fault.
+type Backend interface {
+	Status(ctx context.Context) (*Status, error)
+	Sessions(ctx context.Context, q Query) (*Sessions, error)
+	Set(ctx context.Context, r SetRequest) (*Changed, error)
+	Reset(ctx context.Context, r ResetRequest) (*Changed, error)
+	Reload(ctx context.Context) error
+	Drain(ctx context.Context, relay string) error
+	SetLogLevel(ctx context.Context, level string) error
+}
+
+// A Refusal is what is wrong with a request.
+type Refusal struct {
+	Status int // of HTTP; 0 is 422
+	Err    error
+}
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// A Server answers on the control socket.
+type Server struct {
+	listener net.Listener
+	http     http.Server
+}
+
+// NewServer makes a server of a listener, which it takes over. The caller must
+// call Run or Close.
+func NewServer(l net.Listener, b Backend, logger *slog.Logger) *Server {
+	return &Server{limit(l), http.Server{
+		Handler:           handler(b, logger),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      time.Minute, // a reload may take as long
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(io.Discard, "", 0), // of clients' faults
+		ConnContext:       withPeer,
+	}}
+}
+
+// Close releases a server that Run was not called for.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// Run answers until ctx is done, and returns nil then.
+func (s *Server) Run(ctx context.Context) error {
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		defer cancel()
+		if s.http.Shutdown(limited) != nil {
+			s.http.Close()
+		}
+	})
+	err := s.http.Serve(s.listener)
+	if !stop() {
+		<-ended
+		return nil
+	}
+	s.http.Close()
+	return err
+}
+
+func handler(b Backend, logger *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	read := func(pattern string, f func(*http.Request) (any, error)) {
+		mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {
+			answer, err := f(r)
+			reply(w, answer, err)
+		})
+	}
+	change := func(pattern string, f func(*http.Request) (answer, asked any, err error)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			answer, asked, err := f(r)
+			log := logger.With("request", r.Method+" "+r.URL.Path, slog.Group("by", peerOf(r.Context()).attrs()...))
+			if asked != nil {
+				log = log.With("asked", asked)
+			}
+			if err != nil {
+				log.Warn("control: refused", "error", strings.Join(texts(err), "; "))
+			} else {
+				log.Info("control: done")
+			}
+			reply(w, answer, err)
+		})
+	}
+	status := func(r *http.Request) (*Status, error) { return b.Status(r.Context()) }
+	read("/v1/status", func(r *http.Request) (any, error) { return status(r) })
+	read("/v1/links", func(r *http.Request) (any, error) {
+		s, err := status(r)
+		if err != nil {
+			return nil, err
+		}
+		return s.Links, nil
+	})
+	read("/v1/classes/{class}", func(r *http.Request) (any, error) {
+		s, err := status(r)
+		if err != nil {
+			return nil, err
+		}
+		return classOf(s, r.PathValue("class"))
+	})
+	read("/v1/sessions", func(r *http.Request) (any, error) {
+		q, err := query(r)
+		if err != nil {
+			return nil, err
+		}
+		return b.Sessions(r.Context(), q)
+	})
+	read("/v1/log-level", func(r *http.Request) (any, error) {
+		s, err := status(r)
+		if err != nil {
+			return nil, err
+		}
+		return LogLevel{s.LogLevel}, nil
+	})
+	change("POST /v1/set", func(r *http.Request) (any, any, error) {
+		return asked(r, b.Set)
+	})
+	change("POST /v1/reset", func(r *http.Request) (any, any, error) {
+		return asked(r, b.Reset)
+	})
+	change("POST /v1/reload", func(r *http.Request) (any, any, error) { return struct{}{}, nil, b.Reload(r.Context()) })
+	change("POST /v1/relays/{relay}/drain", func(r *http.Request) (any, any, error) {
+		return struct{}{}, nil, b.Drain(r.Context(), r.PathValue("relay"))
+	})
+	change("PUT /v1/log-level", func(r *http.Request) (any, any, error) {
+		return asked(r, func(ctx context.Context, l LogLevel) (LogLevel, error) { return l, b.SetLogLevel(ctx, l.Level) })
+	})
+	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/yaml")
+		w.Write(OpenAPI)
+	})
+	return mux
+}
+
+// asked has do carry out the request in a body.
+func asked[Request, Answer any](r *http.Request, do func(context.Context, Request) (Answer, error)) (any, any, error) {
+	var body Request
+	if err := decode(r, &body); err != nil {
+		return nil, nil, err
+	}
+	answer, err := do(r.Context(), body)
+	return answer, body, err
+}
+
+// classOf returns a class on each link that has it, by the link's name.
+func classOf(s *Status, name string) (any, error) {
+	found := map[string]Class{}
+	for _, l := range s.Links {
+		for _, c := range l.Classes {
+			if c.Name == name {
+				found[l.Name] = c
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil, &Refusal{http.StatusNotFound, errors.New("there is no class " + strconv.Quote(name))}
+	}
+	return found, nil
+}
+
+func query(r *http.Request) (q Query, err error) {
+	v := r.URL.Query()
+	q = Query{Relay: v.Get("relay"), Class: v.Get("class"), Client: v.Get("client"), Limit: defaultLimit}
+	if text := v.Get("limit"); text != "" {
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxLimit {
+			return q, &Refusal{http.StatusBadRequest, errors.New("limit " + strconv.Quote(text) + ": write a number from 1 to " + strconv.Itoa(maxLimit))}
+		}
+	}
+	return q, nil
+}
+
+// decode reads a request's body: one JSON object with nothing unknown in it.
+func decode(r *http.Request, to any) error {
+	in := json.NewDecoder(r.Body)
+	in.DisallowUnknownFields()
+	err := in.Decode(to)
+	if err == nil && in.More() {
+		err = errors.New("more than one JSON value")
+	}
+	if err != nil {
+		status := http.StatusBadRequest
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			status = http.StatusRequestEntityTooLarge
+		}
+		return &Refusal{status, errors.New("read the request: " + err.Error())}
+	}
+	return nil
+}
+
+func reply(w http.ResponseWriter, answer any, err error) {
+	status := http.StatusOK
+	if err != nil {
+		status, answer = statusOf(err), Failure{texts(err)}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(answer) // the client may be gone
+}
+
+func statusOf(err error) int {
+	refusal, ok := errors.AsType[*Refusal](err)
+	switch {
+	case !ok:
+		return http.StatusInternalServerError
+	case refusal.Status == 0:
+		return http.StatusUnprocessableEntity
+	}
+	return refusal.Status
+}
+
+// texts are the single errors that err joins.
+func texts(err error) (all []string) {
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		for _, e := range joined.Unwrap() {
+			all = append(all, texts(e)...)
+		}
+		return all
+	}
+	return []string{err.Error()}
+}

@@ -1,0 +1,170 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"shaperd/configs"
+	"shaperd/conn"
+	"shaperd/internal/admin"
+)
+
+// control does what is asked on the control socket, for any goroutine: what
+// changes something is done by the daemon's own.
+type control struct{ *daemon }
+
+var errDraining = &admin.Refusal{Status: http.StatusConflict, Err: errors.New("the daemon ends: it drains")}
+
+// own has f called by the goroutine that owns the daemon, and waits for it.
+func (d *daemon) own(ctx context.Context, f func() error) error {
+	answer := make(chan error, 1)
+	select {
+	case d.asked <- func() { answer <- f() }:
+		return <-answer
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// change is own for what is refused once the daemon drains.
+func (d *daemon) change(ctx context.Context, f func() error) error {
+	return d.own(ctx, func() error {
+		if !d.ready.Load() {
+			return errDraining
+		}
+		return f()
+	})
+}
+
+func (c control) Reload(ctx context.Context) error {
+	return c.change(ctx, func() error {
+		if err := c.reload(); err != nil {
+			return &admin.Refusal{Err: err}
+		}
+		return nil
+	})
+}
+
+// Set puts an override into force, in the place of an earlier one of the same class and link.
+func (c control) Set(ctx context.Context, r admin.SetRequest) (out *admin.Changed, err error) {
+	o := admin.Override{Link: r.Link, Class: r.Class, Rate: r.Rate, Ceil: r.Ceil, Burst: r.Burst}
+	switch {
+	case r.Rate == "" && r.Ceil == "" && r.Burst == "":
+		return nil, &admin.Refusal{Err: errors.New("nothing to set: give rate, ceil or burst")}
+	case r.ForSeconds < 0 || r.ForSeconds > int64((365*24*time.Hour).Seconds()):
+		return nil, &admin.Refusal{Err: fmt.Errorf("%d seconds: give 1 second to a year, or none for until the next reload", r.ForSeconds)}
+	case r.ForSeconds > 0:
+		until := time.Now().Add(time.Duration(r.ForSeconds) * time.Second).Round(time.Second)
+		o.Until = &until
+	}
+	err = c.change(ctx, func() error {
+		next := slices.DeleteFunc(slices.Clone(c.overrides), func(old admin.Override) bool { return old.Link == o.Link && old.Class == o.Class })
+		out, err = c.override(append(next, o))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Until = o.Until
+	return out, nil
+}
+
+// Reset ends overrides.
+func (c control) Reset(ctx context.Context, r admin.ResetRequest) (out *admin.Changed, err error) {
+	err = c.change(ctx, func() error {
+		next := slices.DeleteFunc(slices.Clone(c.overrides), func(o admin.Override) bool {
+			return (r.Class == "" || r.Class == o.Class) && (r.Link == "" || r.Link == o.Link)
+		})
+		if len(next) == len(c.overrides) && (r.Class != "" || r.Link != "") {
+			return &admin.Refusal{Err: fmt.Errorf("nothing of %s was set", strings.TrimSpace(r.Class+" "+r.Link))}
+		}
+		out, err = c.override(next)
+		return err
+	})
+	return out, err
+}
+
+// override puts the file's policy with other overrides into force, or leaves all as it was.
+func (d *daemon) override(overrides []admin.Override) (*admin.Changed, error) {
+	p, err := d.file.At(time.Now(), asFile(overrides))
+	if err != nil {
+		return nil, &admin.Refusal{Err: err}
+	}
+	before := d.policy
+	if err := d.enforce(p); err != nil {
+		return nil, err
+	}
+	d.overrides = overrides
+	d.timed()
+	return &admin.Changed{Changes: rateChanges(before, p)}, nil
+}
+
+func asFile(overrides []admin.Override) (all []configs.Override) {
+	for _, o := range overrides {
+		all = append(all, configs.Override{Link: o.Link, Class: o.Class, Rate: o.Rate, Ceil: o.Ceil, Burst: o.Burst})
+	}
+	return all
+}
+
+// Drain has a relay stop accepting and its sessions end; the next reload starts it again.
+func (c control) Drain(ctx context.Context, name string) error {
+	return c.change(ctx, func() error {
+		i := slices.IndexFunc(c.relays, func(r *relay) bool { return r.config.Name == name })
+		if i < 0 {
+			return &admin.Refusal{Status: http.StatusNotFound, Err: fmt.Errorf("there is no relay %q that serves", name)}
+		}
+		r := c.relays[i]
+		r.running.stop()
+		c.relays = slices.Delete(slices.Clone(c.relays), i, i+1)
+		c.drained = append(c.drained, r)
+		c.publish()
+		c.Log.Info("relay drains: the next reload starts it again", "relay", name)
+		return nil
+	})
+}
+
+// SetLogLevel sets what is logged.
+func (c control) SetLogLevel(_ context.Context, text string) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(text)); err != nil || !slices.Contains([]string{"debug", "info", "warn", "error"}, text) {
+		return &admin.Refusal{Err: fmt.Errorf("log level %q: write debug, info, warn or error", text)}
+	}
+	if c.Level == nil {
+		return errors.New("the log has one level only")
+	}
+	c.Level.Set(level)
+	return nil
+}
+
+// Sessions returns those that fit, those that moved most first.
+func (c control) Sessions(_ context.Context, q admin.Query) (*admin.Sessions, error) {
+	out := &admin.Sessions{Sessions: []admin.Session{}}
+	for _, r := range c.view.Load().all() {
+		if q.Relay != "" && q.Relay != r.name {
+			continue
+		}
+		for _, s := range r.Sessions(func(s *conn.Session) bool {
+			return (q.Class == "" || q.Class == s.Class) && (q.Client == "" || q.Client == s.Client.Addr().String())
+		}) {
+			out.Sessions = append(out.Sessions, admin.Session{
+				Relay: r.name, Class: s.Class, Client: s.Client.String(), Upstream: s.Upstream.String(),
+				AgeSeconds: s.Age.Seconds(), Upload: s.Upload, Download: s.Download, Waiting: s.Waiting,
+			})
+		}
+	}
+	slices.SortStableFunc(out.Sessions, func(a, b admin.Session) int {
+		return cmp.Compare(b.Upload+b.Download, a.Upload+a.Download)
+	})
+	out.Total = len(out.Sessions)
+	if q.Limit > 0 {
+		out.Sessions = out.Sessions[:min(q.Limit, len(out.Sessions))]
+	}
+	return out, nil
+}
