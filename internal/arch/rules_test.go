@@ -36,7 +36,7 @@ var layers = map[string]struct {
 	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
 	"internal/vm":           {nil, "it tests the kernel that other tests run on"},
-	"internal/arch":         {[]string{"configs", "internal/metrics", "shaper"}, "it compares the docs with what is exported and loaded"},
+	"internal/arch":         {[]string{"configs", "conn", "internal/metrics"}, "it compares the docs with what is exported and loaded"},
 }
 
 // A ban keeps an import out of all packages but some.

@@ -64,7 +64,7 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 		}
 	}
 	if c.moved = d.policy == nil || p.Metrics != d.policy.Metrics; c.moved && p.Metrics.IsValid() {
-		server, err := metrics.Listen(p.Metrics, d.metrics.Handler(d.ready.Load))
+		server, err := metrics.Listen(p.Metrics, d.metrics.Handler(d.health()))
 		if err != nil {
 			return c, fmt.Errorf("%s: metrics: %w", p.Name, err)
 		}
@@ -144,7 +144,7 @@ func (d *daemon) commit(c *change) {
 		d.Log.Info("relay listens", "relay", r.config.Name, "listen", r.Addrs())
 	}
 	d.policy, d.relays = c.policy, c.relays
-	d.serving.Store(&c.relays)
+	d.serve()
 	for _, r := range c.fresh {
 		d.tasks.awaitReady(r)
 	}
@@ -152,6 +152,15 @@ func (d *daemon) commit(c *change) {
 		d.moveMetrics(c.metrics)
 	}
 	d.commitKernel(c.kernel)
+}
+
+// serve tells other goroutines which relays are in force.
+func (d *daemon) serve() {
+	all := make([]served, len(d.relays))
+	for i, r := range d.relays {
+		all[i] = served{r.Relay, r.String()}
+	}
+	d.serving.Store(&all)
 }
 
 // moveMetrics serves metrics at e, or nowhere when e is nil.

@@ -48,9 +48,12 @@ type daemon struct {
 	endpoint *endpoint // nil for none
 	kernel   *kernel   // nil for none
 
-	serving atomic.Pointer[[]*relay] // relays, for any goroutine
-	shaping atomic.Pointer[kernel]   // kernel, for any goroutine
-	ready   atomic.Bool              // for any goroutine
+	// For any goroutine:
+	serving    atomic.Pointer[[]served] // relays
+	shaping    atomic.Pointer[kernel]   // kernel
+	readErrors atomic.Uint64            // of the kernel's counters
+	phase      atomic.Int32             // a phase
+	pulse      pulse
 }
 
 // Run runs the daemon until ctx is done or a signal ends it, then drains and
@@ -114,7 +117,7 @@ func (d *daemon) start(c *change) error {
 		d.tasks.awaitReady(d.tasks.start(&watchdog{make(readiness), interval, d.alive}))
 	}
 	d.metrics.Started(time.Now())
-	d.ready.Store(true)
+	d.phase.Store(int32(serving))
 
 	s := Serving{Policy: d.policy}
 	for _, r := range d.relays {
@@ -165,7 +168,7 @@ func (d *daemon) apply() error {
 
 // end drains the relays, then ends the rest, so that a drain can be watched.
 func (d *daemon) end(ends <-chan os.Signal, endRest context.CancelFunc) error {
-	d.ready.Store(false)
+	d.phase.Store(int32(draining))
 	var longest time.Duration
 	for _, r := range d.relays {
 		longest = max(longest, r.config.Timeouts.Drain)

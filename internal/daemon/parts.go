@@ -25,6 +25,12 @@ func (r *relay) Run(ctx context.Context) error {
 
 func (r *relay) String() string { return fmt.Sprintf("relay %q", r.config.Name) }
 
+// A served relay is what other goroutines see of a relay.
+type served struct {
+	*conn.Relay
+	name string // for people
+}
+
 // An endpoint is the task that serves metrics.
 type endpoint struct {
 	*metrics.Server
