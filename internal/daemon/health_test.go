@@ -2,9 +2,12 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
+
+	"shaperd/netlink"
 )
 
 func TestWhatDoesNotRespondIsNamed(t *testing.T) {
@@ -51,5 +54,19 @@ func TestReadyOnlyWhileServing(t *testing.T) {
 		if got != want {
 			t.Errorf("phase %d: %q, want %q", p, got, want)
 		}
+	}
+}
+
+func TestKernelThatHasEndedIsNoReadError(t *testing.T) {
+	path, err := netlink.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path.Close()
+	d := daemon{Options: Options{Log: slog.New(slog.DiscardHandler)}}
+	d.shaping.Store(&kernel{Datapath: path})
+	d.readErrors.Store(3) // of before
+	if m := d.kernelSnapshot(); m.ReadErrors != 3 || len(m.Interfaces) != 0 {
+		t.Errorf("snapshot %+v", m)
 	}
 }

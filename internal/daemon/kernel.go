@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"shaperd/configs"
@@ -130,11 +131,13 @@ func (d *daemon) commitKernel(k *kernel) {
 func (d *daemon) kernelSnapshot() (m metrics.Kernel) {
 	if k := d.shaping.Load(); k != nil {
 		s, err := k.Stats()
-		if err != nil {
+		switch {
+		case err == nil:
+			m = kernelMetrics(s)
+		case errors.Is(err, os.ErrClosed): // its task has ended
+		default:
 			d.Log.Warn("read the kernel's counters", "error", err)
 			d.readErrors.Add(1)
-		} else {
-			m = kernelMetrics(s)
 		}
 	}
 	m.ReadErrors = d.readErrors.Load()
