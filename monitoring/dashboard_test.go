@@ -139,7 +139,7 @@ func TestDashboardNamesWhatIsExported(t *testing.T) {
 	}
 	for _, v := range d.Templating.List {
 		m := labelValues.FindStringSubmatch(v.Definition)
-		if m == nil || m[2] != v.Name {
+		if len(m) != 3 || m[2] != v.Name {
 			t.Fatalf("variable %s is %s", v.Name, v.Definition)
 		}
 		check("variable "+v.Name, fmt.Sprintf("sum by (%s) (%s)", m[2], m[1]))

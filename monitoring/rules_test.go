@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,7 +60,7 @@ func read(t *testing.T, file string) string {
 func promtool(t *testing.T, args ...string) (out string, ok bool) {
 	t.Helper()
 	text, err := exec.Command("promtool", args...).CombinedOutput()
-	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
 	}
 	return string(text), err == nil
