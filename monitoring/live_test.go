@@ -24,27 +24,28 @@ func TestQueriesHaveAnAnswer(t *testing.T) {
 	relay, daemon := startRelay(t)
 	kernel := startKernel(t)
 	server := startPrometheus(t, daemon, kernel)
+	var at time.Time
 	for range 2 { // so that counters rise between two scrapes
 		exchange(t, relay)
-		server.awaitScrapes(2)
+		at = server.awaitScrapes(2)
 	}
 
 	d := readDashboard(t)
 	for _, p := range d.Panels {
 		for _, q := range p.Targets {
-			if result := server.query(filled(&d, q.Expr)); len(result) == 0 {
+			if result := server.query(at, filled(&d, q.Expr)); len(result) == 0 {
 				t.Errorf("%s: no data for %s", p.Title, q.Expr)
 			}
 		}
 	}
 	for _, v := range d.Templating.List {
 		m := labelValues.FindStringSubmatch(v.Definition)
-		if result := server.query(fmt.Sprintf("count by (%s) (%s)", m[2], filled(&d, m[1]))); len(result) < 2 {
+		if result := server.query(at, fmt.Sprintf("count by (%s) (%s)", m[2], filled(&d, m[1]))); len(result) < 2 {
 			t.Errorf("the variable %s has the values %s", v.Name, result)
 		}
 	}
 	for _, a := range alerts(t) {
-		server.query(a.expr) // has no result when all is well
+		server.query(at, a.expr) // has no result when all is well
 	}
 }
 
@@ -148,7 +149,7 @@ func startPrometheus(t *testing.T, targets ...string) prometheus {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "prometheus.yml"), fmt.Sprintf(`
-global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 1s}
+global: {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s}
 rule_files: [%q]
 scrape_configs:
   - job_name: shaperd
@@ -165,19 +166,20 @@ type sample struct {
 	Value  [2]any // time, and the value as text
 }
 
-// query evaluates a query, which has to be valid.
-func (p prometheus) query(query string) []sample {
+// query evaluates a query, which has to be valid, as of a time.
+func (p prometheus) query(at time.Time, query string) []sample {
 	p.t.Helper()
-	result, err := p.try(query)
+	result, err := p.try(at, query)
 	if err != nil {
 		p.t.Errorf("%s: %v", query, err)
 	}
 	return result
 }
 
-func (p prometheus) try(query string) ([]sample, error) {
+func (p prometheus) try(at time.Time, query string) ([]sample, error) {
 	client := http.Client{Timeout: patience}
-	resp, err := client.Get(p.url + "/api/v1/query?query=" + url.QueryEscape(query))
+	form := url.Values{"query": {query}, "time": {at.Format(time.RFC3339Nano)}}
+	resp, err := client.Get(p.url + "/api/v1/query?" + form.Encode())
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +194,9 @@ func (p prometheus) try(query string) ([]sample, error) {
 	return answer.Data.Result, nil
 }
 
-// awaitScrapes waits until every target has been scraped so many times more.
-func (p prometheus) awaitScrapes(n int) {
+// awaitScrapes waits until every target has been scraped so many times more, and
+// returns a time at which all have their values: a later scrape may be too slow.
+func (p prometheus) awaitScrapes(n int) (at time.Time) {
 	p.t.Helper()
 	poll := time.NewTicker(50 * time.Millisecond)
 	defer poll.Stop()
@@ -201,7 +204,8 @@ func (p prometheus) awaitScrapes(n int) {
 	for ; n > 0; n-- {
 		query := fmt.Sprintf("shaperd_build_info and timestamp(shaperd_build_info) > %f", float64(time.Now().UnixMilli())/1e3)
 		for {
-			result, err := p.try(query) // it may not be ready yet
+			at = time.Now()
+			result, err := p.try(at, query) // it may not be ready yet
 			if err == nil && len(result) == 2 {
 				break
 			}
@@ -212,6 +216,7 @@ func (p prometheus) awaitScrapes(n int) {
 			}
 		}
 	}
+	return at
 }
 
 func write(t *testing.T, file, text string) {
