@@ -87,7 +87,7 @@ man: build ## write the man pages to bin/man
 	bin/shaperd man bin/man
 
 # Builds only what is missing, so that root need not: make build man && sudo make install
-install: $(if $(wildcard bin/shaperd),,build) $(if $(wildcard bin/man),,man) ## install program, unit, man pages, completions and an example policy; DESTDIR, PREFIX
+install: $(if $(wildcard bin/shaperd),,build) $(if $(wildcard bin/man),,man) ## install program, unit, man pages, completions, docs, examples; DESTDIR, PREFIX
 	install -Dm755 bin/shaperd $(DESTDIR)$(PREFIX)/bin/shaperd
 	install -d $(DESTDIR)$(SHARE)/man/man1 && install -m644 bin/man/*.1 $(DESTDIR)$(SHARE)/man/man1
 	install -d $(addprefix $(DESTDIR)$(SHARE)/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
@@ -98,6 +98,10 @@ install: $(if $(wildcard bin/shaperd),,build) $(if $(wildcard bin/man),,man) ## 
 	sed 's|/usr/local/bin|$(PREFIX)/bin|' systemd/shaperd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/shaperd.service
 	install -d $(DESTDIR)$(SHARE)/doc/shaperd/examples
 	install -m644 configs/reference.yaml configs/shaperd.schema.json configs/examples/*.yaml $(DESTDIR)$(SHARE)/doc/shaperd/examples
+	install -d $(addprefix $(DESTDIR)$(SHARE)/doc/shaperd/,docs monitoring/prometheus monitoring/grafana)
+	install -m644 docs/*.md docs/*.svg $(DESTDIR)$(SHARE)/doc/shaperd/docs
+	install -m644 monitoring/prometheus/*.yml $(DESTDIR)$(SHARE)/doc/shaperd/monitoring/prometheus
+	install -m644 monitoring/grafana/*.json $(DESTDIR)$(SHARE)/doc/shaperd/monitoring/grafana
 	test -e $(DESTDIR)/etc/shaperd/shaperd.yaml || install -Dm644 configs/default.yaml $(DESTDIR)/etc/shaperd/shaperd.yaml
 
 clean: ## remove what was built

@@ -50,6 +50,23 @@ func TestNextUpstreamIsTriedAndFailuresAreCounted(t *testing.T) {
 	}
 }
 
+func TestUpstreamIsUpAfterItsLastAttemptOnly(t *testing.T) {
+	addr := closedPort(t)
+	r := start(t, forwardTo(addr))
+	if up, known := r.Stats().UpstreamUp[addr]; !up || !known {
+		t.Errorf("before the first attempt: up %v", up)
+	}
+	wantRefused(t, r, "127.0.0.1")
+	until(t, r, "down", func(st Stats) bool { return !st.UpstreamUp[addr] })
+	serveOn(t, addr, echo)
+	c := dialTo(t, r)
+	write(t, c, []byte("x"))
+	readFull(t, c, 1)
+	if !r.Stats().UpstreamUp[addr] {
+		t.Error("down after it took a connection")
+	}
+}
+
 func TestUpstreamInBackoffIsTriedLastButIsTried(t *testing.T) {
 	r := start(t, forwardTo("127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"))
 	r.do(func() {

@@ -87,7 +87,13 @@ func run(t testing.TB, r *Relay) (drain func()) {
 // serve accepts connections for as long as the test runs and hands each to handle, which owns it.
 func serve(t testing.TB, handle func(*net.TCPConn)) string {
 	t.Helper()
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	return serveOn(t, "127.0.0.1:0", handle)
+}
+
+// serveOn is serve on a given address.
+func serveOn(t testing.TB, addr string, handle func(*net.TCPConn)) string {
+	t.Helper()
+	ln, err := net.Listen("tcp4", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

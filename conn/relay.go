@@ -154,9 +154,10 @@ func (r *Relay) Stats() (st Stats) {
 }
 
 func (l *loop) stats() Stats {
-	failures := make(map[string]uint64, len(l.failures))
+	failures, up := make(map[string]uint64, len(l.failures)), make(map[string]bool, len(l.upstreams))
 	for _, u := range l.upstreams {
 		failures[u.name] = 0
+		up[u.name] = u.failures == 0
 	}
 	if l.policy.Kind == SOCKS5 {
 		failures[clientsChoice] = 0
@@ -165,7 +166,7 @@ func (l *loop) stats() Stats {
 	return Stats{
 		Name: l.policy.Name, Upload: l.up.Stats(l.now), Download: l.down.Stats(l.now),
 		Sessions: l.open, Accepted: l.accepted, Connected: l.connected, Held: l.held,
-		Closed: l.closed, Refused: l.refused, UpstreamFailures: failures,
+		Closed: l.closed, Refused: l.refused, UpstreamFailures: failures, UpstreamUp: up,
 		AcceptPaused: l.paused, DSCPUnknown: l.dscpUnknown,
 	}
 }

@@ -13,6 +13,7 @@ type Stats struct {
 	Closed           [NumClosings]uint64 // ended sessions that had been connected, by Closing
 	Refused          [NumRefusals]uint64 // clients that never got connected, by Refusal
 	UpstreamFailures map[string]uint64   // failed attempts by upstream; those of SOCKS5 destinations under "client's choice"
+	UpstreamUp       map[string]bool     // whether the last attempt to connect succeeded, by upstream; true before the first
 	AcceptPaused     uint64              // times that accepting stopped for want of descriptors
 	DSCPUnknown      uint64              // sessions whose client's DSCP the rules needed and the kernel did not know
 }

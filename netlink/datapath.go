@@ -24,6 +24,7 @@ type Datapath struct {
 	socket *socket
 	links  *vnl.Handle
 	config Config // in force
+	closed bool   // the sockets are, and their descriptors may be others' by now
 
 	nftables *nftables.Conn // nil for none
 
@@ -68,6 +69,7 @@ func Open(log *slog.Logger) (*Datapath, error) {
 func (d *Datapath) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.closed = true
 	d.socket.close()
 	d.listener.close()
 	d.links.Close()

@@ -1,6 +1,7 @@
 package netlink
 
 import (
+	"os"
 	"time"
 
 	"github.com/vishvananda/netlink/nl"
@@ -53,10 +54,14 @@ type Stats struct {
 	Interfaces []InterfaceStats
 }
 
-// Stats reads the kernel's counters. Any goroutine may call it.
+// Stats reads the kernel's counters. Any goroutine may call it, also after
+// Close: then the error is os.ErrClosed.
 func (d *Datapath) Stats() (Stats, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return Stats{}, os.ErrClosed
+	}
 	sites, minors, missing, err := d.sites(&d.config)
 	if err != nil {
 		return Stats{}, err

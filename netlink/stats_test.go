@@ -1,7 +1,9 @@
 package netlink
 
 import (
+	"errors"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -84,4 +86,17 @@ func TestAChangeOfRateLosesNothing(t *testing.T) {
 		st, err := w.Stats()
 		return err == nil && st.Links[0].Classes[1].Name == "voice" && st.Links[0].Classes[1].Packets == packets && st.Links[0].Drops == 0
 	})
+}
+
+// A scrape may come while the daemon ends; by then a descriptor may be a client's.
+func TestStatsAfterCloseTouchNoSocket(t *testing.T) {
+	w := newWorld(t)
+	d, err := Open(nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	d.Close()
+	if _, err := d.Stats(); !errors.Is(err, os.ErrClosed) {
+		w.Errorf("Stats after Close = %v", err)
+	}
 }

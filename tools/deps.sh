@@ -8,7 +8,8 @@ set -eu
 case ${1:-} in
 test) needs='
 gcc              gcc,libc6-dev        race detector
-promtool         prometheus           check of the metrics'\'' names and units
+promtool         prometheus           check of metrics and alerts
+prometheus       prometheus           queries of the dashboard
 systemd-analyze  systemd              check of the unit
 ip               iproute2             interfaces and qdiscs
 ' ;;

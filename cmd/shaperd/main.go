@@ -22,7 +22,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	began := false
-	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := cmd.ValidateFlagGroups(); err != nil { // cobra would find it later
+			return err
+		}
+		began = true
+		return nil
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !began { // what cobra says of flags and arguments
 		err = usageError{err}

@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+		if err := os.Setenv("RUNTIME_DIRECTORY", filepath.Join(dir, "run")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		program = filepath.Join(dir, "shaperd")
 		build := exec.Command("go", append([]string{"build", "-o", program}, raceFlag()...)...)
 		if out, err := build.CombinedOutput(); err != nil {
@@ -73,6 +77,7 @@ const patience = 20 * time.Second
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
+	socket string       // its control socket
 	stdout bytes.Buffer // once it has ended
 	log    chan string  // lines of stderr; closed when there are no more
 	ended  chan struct{}
@@ -83,7 +88,8 @@ type process struct {
 func start(t *testing.T, adjust func(*exec.Cmd), args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(program, args...), log: make(chan string, 1000), ended: make(chan struct{})}
-	p.cmd.Env = env()
+	p.socket = filepath.Join(t.TempDir(), "socket")
+	p.cmd.Env = append(env(), "SHAPERD_SOCKET="+p.socket)
 	p.cmd.Stdout = &p.stdout
 	if adjust != nil {
 		adjust(p.cmd)

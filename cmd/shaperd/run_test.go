@@ -155,6 +155,7 @@ func TestRunServesAndMeasures(t *testing.T) {
 	s := dial(t, addr)
 	s.says("hello")
 	scrape(t, metrics, "/healthz", http.StatusOK)
+	scrape(t, metrics, "/readyz", http.StatusOK)
 	if got := value(t, metrics, `shaperd_class_sent_bytes_total{class="bulk",datapath="relay",link="relay web upload"}`); got != 6 {
 		t.Errorf("class bulk has sent %v bytes, want 6", got)
 	}
@@ -355,7 +356,10 @@ func TestTermLetsSessionsEnd(t *testing.T) {
 	p.await("draining")
 	s.says("after")
 	awaitRefused(t, addr)
-	scrape(t, metrics, "/healthz", http.StatusServiceUnavailable)
+	if got := scrape(t, metrics, "/readyz", http.StatusServiceUnavailable); got != "draining\n" {
+		t.Errorf("not ready since %q, want draining", got)
+	}
+	scrape(t, metrics, "/healthz", http.StatusOK) // what drains is alive
 	s.Close()
 	if code, stderr := p.exit(); code != 0 || !strings.Contains(stderr, "ended") {
 		t.Errorf("exit code %d, log %q", code, stderr)

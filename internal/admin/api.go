@@ -149,7 +149,7 @@ type Session struct {
 	Class      string  `json:"class"`
 	Client     string  `json:"client"`
 	Upstream   string  `json:"upstream"`
-	AgeSeconds float64 `json:"age_seconds"` // since it was accepted
+	AgeSeconds float64 `json:"age_seconds"` // since it was connected
 	Upload     uint64  `json:"upload"`      // bytes
 	Download   uint64  `json:"download"`    // bytes
 	Waiting    bool    `json:"waiting"`     // it has something to send and waits for its turn

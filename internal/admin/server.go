@@ -58,16 +58,17 @@ type Server struct {
 // NewServer makes a server of a listener, which it takes over. The caller must
 // call Run or Close.
 func NewServer(l net.Listener, b Backend, logger *slog.Logger) *Server {
-	return &Server{limit(l), http.Server{
+	s := &Server{limit(l), http.Server{
 		Handler:           handler(b, logger),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      time.Minute, // a reload may take as long
-		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          log.New(io.Discard, "", 0), // of clients' faults
 		ConnContext:       withPeer,
 	}}
+	s.http.SetKeepAlivesEnabled(false) // an idle client would keep others waiting for its place
+	return s
 }
 
 // Close releases a server that Run was not called for.

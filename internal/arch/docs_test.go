@@ -2,8 +2,6 @@ package arch
 
 import (
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path"
@@ -15,8 +13,8 @@ import (
 	"testing"
 
 	"shaperd/configs"
+	"shaperd/conn"
 	"shaperd/internal/metrics"
-	"shaperd/shaper"
 )
 
 // pages returns the repository's Markdown files with their text.
@@ -78,35 +76,47 @@ func TestMakeTargetsInTheDocsExist(t *testing.T) {
 	}
 }
 
+// The tables of docs/metrics.md are written from the same definitions, which internal/metrics tests.
 func TestMetricsInTheDocsAreTheExportedOnes(t *testing.T) {
-	relay := metrics.Relay{
-		Name: "r", Links: []shaper.LinkStats{{Name: "l", Classes: []shaper.ClassStats{{Name: "c"}}}},
-		Closed: map[string]uint64{"done": 0}, Refused: map[string]uint64{"sessions": 0}, UpstreamFailures: map[string]uint64{"u": 0},
-	}
-	kernel := metrics.Kernel{
-		Links:      []metrics.KernelLink{{Name: "k", Classes: []metrics.KernelClass{{Name: "c"}}}},
-		Interfaces: []metrics.KernelInterface{{Name: "i"}},
-	}
 	exported := map[string]bool{}
-	answer := httptest.NewRecorder()
-	handler := metrics.New(metrics.Build{}, func() []metrics.Relay { return []metrics.Relay{relay} },
-		func() metrics.Kernel { return kernel }).Handler(func() bool { return true })
-	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	for _, m := range regexp.MustCompile(`(?m)^# TYPE (shaperd_\w+)`).FindAllStringSubmatch(answer.Body.String(), -1) {
-		exported[m[1]] = true
+	for _, d := range metrics.Definitions() {
+		exported[d.Name] = true
 	}
 	named := regexp.MustCompile(`\bshaperd_\w+`)
-	all := pages(t)
-	for page, text := range all {
+	for page, text := range pages(t) {
 		for _, name := range named.FindAllString(text, -1) {
 			if !exported[strings.TrimSuffix(name, "_bucket")] {
 				t.Errorf("%s names the metric %s, which is not exported", page, name)
 			}
 		}
 	}
-	for name := range exported {
-		if !strings.Contains(all["docs/metrics.md"], "`"+name+"`") {
-			t.Errorf("docs/metrics.md does not explain %s", name)
+}
+
+// Each reason that a session ended or a client was refused is explained, and no other.
+func TestReasonsInTheDocsAreTheExportedOnes(t *testing.T) {
+	text := pages(t)["docs/metrics.md"]
+	var closed, refused []string
+	for i := range conn.NumClosings {
+		closed = append(closed, conn.Closing(i).String())
+	}
+	for i := range conn.NumRefusals {
+		if why := conn.Refusal(i); why != conn.NotRefused {
+			refused = append(refused, why.String())
+		}
+	}
+	for metric, want := range map[string][]string{"closed": closed, "refused": refused} {
+		_, table, _ := strings.Cut(text, "| `"+metric+"` reason |")
+		table, _, _ = strings.Cut(table, "\n\n")
+		var got []string
+		for _, row := range regexp.MustCompile("(?m)^\\| (`.*?) \\|").FindAllStringSubmatch(table, -1) {
+			for _, m := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(row[1], -1) {
+				got = append(got, m[1])
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("docs/metrics.md explains the reasons %q of %s, want %q", got, metric, want)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (d *daemon) own(ctx context.Context, f func() error) error {
 // change is own for what is refused once the daemon drains.
 func (d *daemon) change(ctx context.Context, f func() error) error {
 	return d.own(ctx, func() error {
-		if !d.ready.Load() {
+		if phase(d.phase.Load()) == draining {
 			return errDraining
 		}
 		return f()

@@ -29,7 +29,7 @@ func relayConfig(p *configs.Policy, r *configs.Relay) conn.Config {
 func relayMetrics(s conn.Stats) metrics.Relay {
 	m := metrics.Relay{
 		Name: s.Name, Links: []shaper.LinkStats{s.Upload, s.Download}, Sessions: s.Sessions, Held: s.Held,
-		Accepted: s.Accepted, Connected: s.Connected, UpstreamFailures: s.UpstreamFailures,
+		Accepted: s.Accepted, Connected: s.Connected, UpstreamFailures: s.UpstreamFailures, UpstreamUp: s.UpstreamUp,
 		Closed: map[string]uint64{}, Refused: map[string]uint64{}, AcceptPauses: s.AcceptPaused, DSCPUnknown: s.DSCPUnknown,
 	}
 	for i, n := range s.Closed {

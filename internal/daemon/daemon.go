@@ -62,9 +62,12 @@ type daemon struct {
 	started, loaded time.Time
 	reloads         admin.Reloads
 
-	view    atomic.Pointer[view]   // what is in force, for any goroutine
-	shaping atomic.Pointer[kernel] // kernel, for any goroutine
-	ready   atomic.Bool            // for any goroutine
+	// For any goroutine:
+	view       atomic.Pointer[view]   // what is in force
+	shaping    atomic.Pointer[kernel] // kernel
+	readErrors atomic.Uint64          // of the kernel's counters
+	phase      atomic.Int32           // a phase
+	pulse      pulse
 }
 
 // Run runs the daemon until ctx is done or a signal ends it, then drains and
@@ -136,7 +139,7 @@ func (d *daemon) start(c *change) error {
 		d.tasks.awaitReady(d.tasks.start(&watchdog{make(readiness), interval, d.alive}))
 	}
 	d.metrics.Started(time.Now())
-	d.ready.Store(true)
+	d.phase.Store(int32(serving))
 
 	s := Serving{Policy: d.policy}
 	if d.socket != nil {
@@ -222,7 +225,7 @@ func (d *daemon) enforce(p *configs.Policy) error {
 
 // end drains the relays, then ends the rest, so that a drain can be watched.
 func (d *daemon) end(ends <-chan os.Signal, endRest context.CancelFunc) error {
-	d.ready.Store(false)
+	d.phase.Store(int32(draining))
 	var longest time.Duration
 	for _, r := range d.relays {
 		longest = max(longest, r.config.Timeouts.Drain)

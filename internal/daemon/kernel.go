@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"shaperd/configs"
@@ -139,17 +140,20 @@ func (d *daemon) commitKernel(k *kernel) {
 }
 
 // kernelSnapshot returns the statistics of the kernel datapath. Any goroutine may call it.
-func (d *daemon) kernelSnapshot() metrics.Kernel {
-	k := d.shaping.Load()
-	if k == nil {
-		return metrics.Kernel{}
+func (d *daemon) kernelSnapshot() (m metrics.Kernel) {
+	if k := d.shaping.Load(); k != nil {
+		s, err := k.Stats()
+		switch {
+		case err == nil:
+			m = kernelMetrics(s)
+		case errors.Is(err, os.ErrClosed): // its task has ended
+		default:
+			d.Log.Warn("read the kernel's counters", "error", err)
+			d.readErrors.Add(1)
+		}
 	}
-	s, err := k.Stats()
-	if err != nil {
-		d.Log.Warn("read the kernel's counters", "error", err)
-		return metrics.Kernel{}
-	}
-	return kernelMetrics(s)
+	m.ReadErrors = d.readErrors.Load()
+	return m
 }
 
 func kernelMetrics(s netlink.Stats) (m metrics.Kernel) {

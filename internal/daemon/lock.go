@@ -22,7 +22,7 @@ type lock struct{ file *os.File }
 // lockKernel takes the lock of this network namespace; the error says who has it.
 // It is nil, without an error, where the process may not write the lock's folder.
 func lockKernel() (*lock, error) {
-	namespace, err := os.Readlink("/proc/self/ns/net")
+	namespace, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {
 		return nil, fmt.Errorf("lock the kernel datapath: %w", err)
 	}

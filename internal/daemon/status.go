@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -32,6 +33,8 @@ type viewed struct {
 	*conn.Relay
 	name string
 }
+
+func (v viewed) String() string { return fmt.Sprintf("relay %q", v.name) }
 
 // all are the relays that may have sessions.
 func (v *view) all() []viewed {
@@ -147,7 +150,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	if out.Overrides == nil {
 		out.Overrides = []admin.Override{}
 	}
-	if !c.ready.Load() {
+	if phase(c.phase.Load()) == draining {
 		out.State = "draining"
 	}
 	if c.Level != nil {
@@ -155,7 +158,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	}
 	if k := c.shaping.Load(); k != nil {
 		s, err := k.Stats()
-		if err != nil {
+		if err != nil && !errors.Is(err, os.ErrClosed) { // else it ends just now
 			return nil, err
 		}
 		for i := range s.Links {

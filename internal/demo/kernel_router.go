@@ -94,6 +94,7 @@ func startDaemon(l *lab.Lab, program string) (*routerDaemon, error) {
 		return nil, err
 	}
 	cmd := exec.Command(program, "run", "--config", file)
+	cmd.Env = append(os.Environ(), "RUNTIME_DIRECTORY="+dir) // beside a daemon of this host
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err

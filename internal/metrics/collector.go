@@ -13,12 +13,13 @@ import (
 type collector struct {
 	relays func() []Relay
 	kernel func() Kernel
+	daemon func(chan<- prometheus.Metric)
 }
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range slices.Concat(relayDescs, kernelDescs) {
-		ch <- d
+	for _, d := range definitions {
+		ch <- d.desc
 	}
 }
 
@@ -29,6 +30,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		collectRelay(ch, &relays[i])
 	}
 	collectKernel(ch, &kernel)
+	c.daemon(ch)
 }
 
 // A sink sends metrics that share their label values.
@@ -37,24 +39,22 @@ type sink struct {
 	labels []string
 }
 
-func (s sink) gauge(d *prometheus.Desc, v float64) {
-	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, s.labels...)
+func (s sink) value(d *Definition, v float64, label ...string) {
+	s.ch <- d.value(v, slices.Concat(s.labels, label)...)
 }
 
 // rate exports bits per second as bytes per second.
-func (s sink) rate(d *prometheus.Desc, r shaper.Rate) { s.gauge(d, float64(r)/8) }
+func (s sink) rate(d *Definition, r shaper.Rate) { s.value(d, float64(r)/8) }
 
-func (s sink) counter(d *prometheus.Desc, n uint64, label ...string) {
-	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), slices.Concat(s.labels, label)...)
-}
+func (s sink) counter(d *Definition, n uint64) { s.value(d, float64(n)) }
 
-func (s sink) counters(d *prometheus.Desc, byLabel map[string]uint64) {
+func (s sink) counters(d *Definition, byLabel map[string]uint64) {
 	for label, n := range byLabel {
-		s.counter(d, n, label)
+		s.value(d, float64(n), label)
 	}
 }
 
-func (s sink) wait(d *prometheus.Desc, h *shaper.WaitHistogram) {
+func (s sink) wait(d *Definition, h *shaper.WaitHistogram) {
 	cumulative := make(map[float64]uint64, len(shaper.WaitBounds))
 	var n uint64
 	for i, bound := range shaper.WaitBounds {
@@ -62,5 +62,5 @@ func (s sink) wait(d *prometheus.Desc, h *shaper.WaitHistogram) {
 		cumulative[bound.Seconds()] = n
 	}
 	n += h.Counts[len(shaper.WaitBounds)]
-	s.ch <- prometheus.MustNewConstHistogram(d, n, h.Sum.Seconds(), cumulative, s.labels...)
+	s.ch <- prometheus.MustNewConstHistogram(d.desc, n, h.Sum.Seconds(), cumulative, s.labels...)
 }

@@ -4,11 +4,17 @@
 // it is called once per scrape:
 //
 //	m := metrics.New(metrics.Build{Version: "1.0"}, snapshot)
-//	srv, err := metrics.Listen(addr, m.Handler(ready))
+//	srv, err := metrics.Listen(addr, m.Handler(health))
 //	if err != nil {
 //		return err
 //	}
-//	err = srv.Run(ctx) // serves /metrics and /healthz until ctx is done
+//	err = srv.Run(ctx) // serves /metrics, /healthz and /readyz until ctx is done
+//
+// Health says whether the daemon is alive and ready; other pages can be served
+// beside, on the same listener, by passing them to Handler. What there is of
+// metrics stands in one table, table.go, from which docs/metrics.md is written:
+//
+//	go test ./internal/metrics -update
 //
 // Names begin with shaperd_ and units are Prometheus's base units: bytes,
 // seconds, and bytes per second where the policy file has bits per second (so

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,9 +13,12 @@ import (
 // any goroutine.
 type Metrics struct {
 	registry *prometheus.Registry
-	reloads  *prometheus.CounterVec
-	lastOK   prometheus.Gauge
-	lastTime prometheus.Gauge
+	build    Build
+
+	mu      sync.Mutex
+	reloads struct{ succeeded, failed int }
+	lastOK  bool      // the policy file was in order when last read
+	lastAt  time.Time // the policy in force was read; zero before the first
 }
 
 // Build says what program this is.
@@ -27,44 +31,44 @@ type Build struct {
 // relays, each with a name of its own, and of the kernel datapath. They are
 // called once per scrape, and scrapes may overlap.
 func New(build Build, relays func() []Relay, kernel func() Kernel) *Metrics {
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "shaperd_config_reloads_total", Help: "Reloads of the policy file, by result.",
-		}, []string{"result"}),
-		lastOK: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "shaperd_config_last_reload_successful", Help: "Whether the policy file was in order when it was last read: 1 or 0.",
-		}),
-		lastTime: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "shaperd_config_last_reload_success_timestamp_seconds", Help: "When the policy in force was read, in Unix time.",
-		}),
-	}
-	m.reloads.WithLabelValues("success")
-	m.reloads.WithLabelValues("failure")
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "shaperd_build_info", Help: "The program that runs; the value is 1.",
-		ConstLabels: prometheus.Labels{"version": build.Version, "revision": build.Revision, "goversion": runtime.Version()},
-	})
-	info.Set(1)
-	m.registry.MustRegister(collector{relays, kernel}, m.reloads, m.lastOK, m.lastTime, info,
+	m := &Metrics{registry: prometheus.NewRegistry(), build: build}
+	m.registry.MustRegister(collector{relays, kernel, m.collect},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
+// collect sends the daemon's own metrics.
+func (m *Metrics) collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ch <- configReloads.value(float64(m.reloads.succeeded), "success")
+	ch <- configReloads.value(float64(m.reloads.failed), "failure")
+	ch <- configOK.value(truth(m.lastOK))
+	if !m.lastAt.IsZero() {
+		ch <- configAt.value(float64(m.lastAt.UnixMilli()) / 1e3)
+	}
+	ch <- buildInfo.value(1, m.build.Version, m.build.Revision, runtime.Version())
+}
+
 // Started notes that a policy came into force when the daemon started.
 func (m *Metrics) Started(at time.Time) {
-	m.lastOK.Set(1)
-	m.lastTime.Set(float64(at.UnixMilli()) / 1e3)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lastOK, m.lastAt = true, at
 }
 
 // Reloaded notes that a reload put a policy into force.
 func (m *Metrics) Reloaded(at time.Time) {
-	m.reloads.WithLabelValues("success").Inc()
-	m.Started(at)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reloads.succeeded++
+	m.lastOK, m.lastAt = true, at
 }
 
 // ReloadFailed notes that a reload left the policy as it was.
 func (m *Metrics) ReloadFailed() {
-	m.reloads.WithLabelValues("failure").Inc()
-	m.lastOK.Set(0)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reloads.failed++
+	m.lastOK = false
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"shaperd/shaper"
@@ -38,6 +39,7 @@ func twoClasses() []Relay {
 		Closed:           map[string]uint64{"done": 21, "idle": 0},
 		Refused:          map[string]uint64{"sessions": 2, "login": 0},
 		UpstreamFailures: map[string]uint64{"10.0.0.5:443": 3},
+		UpstreamUp:       map[string]bool{"10.0.0.5:443": true, "10.0.0.6:443": false},
 		AcceptPauses:     8, DSCPUnknown: 9,
 	}}
 }
@@ -53,15 +55,17 @@ func kernelOfTwo() Kernel {
 			}},
 		}},
 		Interfaces: []KernelInterface{{Name: "eth0", Present: true, Repairs: 3}, {Name: "ppp*", Drift: true}},
+		ReadErrors: 90,
 	}
 }
 
 func TestSnapshotIsExportedInBaseUnits(t *testing.T) {
+	c := collector{twoClasses, kernelOfTwo, func(chan<- prometheus.Metric) {}}
 	want, err := os.ReadFile("testdata/snapshot.prom")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := testutil.CollectAndCompare(collector{twoClasses, kernelOfTwo}, bytes.NewReader(want)); err != nil {
+	if err := testutil.CollectAndCompare(c, bytes.NewReader(want)); err != nil {
 		t.Error(err)
 	}
 }
@@ -114,7 +118,7 @@ func TestNamesAndUnitsFollowTheConventions(t *testing.T) {
 	}
 
 	cmd := exec.Command("promtool", "check", "metrics") // from Debian's package prometheus; make test installs it
-	cmd.Stdin = strings.NewReader(get(t, serve(t, m, nil), "/metrics", 200))
+	cmd.Stdin = strings.NewReader(get(t, serve(t, m.Handler(healthy)), "/metrics", 200))
 	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
 	}

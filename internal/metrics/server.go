@@ -11,44 +11,14 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 const (
-	// maxScrapes is how many scrapes may run at once; others get status 503.
-	maxScrapes = 8
+	// maxConnections is how many may be open at once; others wait in the kernel's queue.
+	maxConnections = 64
 	// farewell is how long Run waits for scrapes to end.
 	farewell = time.Second
 )
-
-const index = `<!doctype html>
-<title>shaperd</title>
-<h1>shaperd</h1>
-<p><a href="/metrics">/metrics</a> for Prometheus</p>
-<p><a href="/healthz">/healthz</a> is 200 while traffic is served</p>
-`
-
-// Handler serves /metrics, /healthz (200 when ready returns true, else 503)
-// and an index page.
-func (m *Metrics) Handler(ready func() bool) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		Registry: m.registry, MaxRequestsInFlight: maxScrapes,
-	}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if !ready() {
-			http.Error(w, "not ready", http.StatusServiceUnavailable)
-			return
-		}
-		io.WriteString(w, "ok\n")
-	})
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		io.WriteString(w, index)
-	})
-	return mux
-}
 
 // A Server serves HTTP on one address.
 type Server struct {
@@ -70,12 +40,12 @@ func Listen(addr netip.AddrPort, h http.Handler) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{listener, http.Server{
+	return &Server{limit(listener, maxConnections), http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       5 * time.Second,
 		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       90 * time.Second, // a scrape each minute keeps its connection
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          log.New(io.Discard, "", 0), // of clients' faults
 	}}, nil

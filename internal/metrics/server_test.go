@@ -8,20 +8,21 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"testing"
 )
 
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
-// serve runs a server for m until the test ends and returns its URL. A nil
-// ready is true.
-func serve(t *testing.T, m *Metrics, ready func() bool) string {
+// healthy is the health of a daemon that has nothing to complain of.
+var healthy = Health{
+	Alive: func(context.Context) error { return nil },
+	Ready: func(context.Context) error { return nil },
+}
+
+// serve runs a server for h until the test ends and returns its URL.
+func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
-	if ready == nil {
-		ready = func() bool { return true }
-	}
-	s, err := Listen(anyPort, m.Handler(ready))
+	s, err := Listen(anyPort, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,28 +50,6 @@ func get(t *testing.T, base, path string, wantStatus int) string {
 		t.Errorf("GET %s: status %d, %v, want %d", path, resp.StatusCode, err, wantStatus)
 	}
 	return string(body)
-}
-
-func TestHealthFollowsReadiness(t *testing.T) {
-	var ready atomic.Bool
-	base := serve(t, New(Build{}, twoClasses, kernelOfTwo), ready.Load)
-	get(t, base, "/healthz", http.StatusServiceUnavailable)
-	ready.Store(true)
-	get(t, base, "/healthz", http.StatusOK)
-	ready.Store(false)
-	get(t, base, "/healthz", http.StatusServiceUnavailable)
-}
-
-func TestIndexNamesWhatIsServed(t *testing.T) {
-	base := serve(t, New(Build{}, twoClasses, kernelOfTwo), nil)
-	page := get(t, base, "/", http.StatusOK)
-	for _, path := range []string{"/metrics", "/healthz"} {
-		if !strings.Contains(page, `href="`+path+`"`) {
-			t.Errorf("index does not link to %s", path)
-		}
-		get(t, base, path, http.StatusOK)
-	}
-	get(t, base, "/other", http.StatusNotFound)
 }
 
 func TestListenTakesTheAddressBeforeRun(t *testing.T) {

@@ -1,0 +1,377 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"shaperd/internal/admin"
+)
+
+// asks runs a command against p's control socket and returns what it prints.
+func (p *process) asks(code int, args ...string) string {
+	p.t.Helper()
+	return output(p.t, code, append(args, "--socket", p.socket)...)
+}
+
+func (p *process) status() (s admin.Status) {
+	p.t.Helper()
+	if err := json.Unmarshal([]byte(p.asks(0, "status", "--json")), &s); err != nil {
+		p.t.Fatal(err)
+	}
+	return s
+}
+
+// rate is that of the class bulk on the link of downloads, in bits per second.
+func (p *process) rate() int64 {
+	p.t.Helper()
+	for _, l := range p.status().Links {
+		if l.Name == "relay web download" {
+			return l.Classes[0].Rate
+		}
+	}
+	p.t.Fatal("there is no link relay web download")
+	return 0
+}
+
+func TestReloadAnswersWhenThePolicyIsInForce(t *testing.T) {
+	p, policy, upstream, addr, _ := serveEcho(t)
+	s := dial(t, addr)
+	s.says("before")
+	write(t, policy, relay("web", upstream, "40mbit"))
+	if got := p.asks(0, "reload"); got != policy+" is in force\n" {
+		t.Errorf("reload prints %q", got)
+	}
+	if got := p.rate(); got != 20e6 {
+		t.Errorf("rate %d, want half of 40mbit", got)
+	}
+	write(t, policy, strings.Replace(relay("web", upstream, "40mbit"), "rate: 50%", "rate: 5mbps", 1))
+	if got := p.asks(1, "reload"); !strings.Contains(got, "shaperd.yaml:3:") || !strings.Contains(got, "mbps") {
+		t.Errorf("a refused reload prints %q", got)
+	}
+	if got := p.status(); got.Reloads.Failed != 1 || got.Reloads.Succeeded != 1 || len(got.Reloads.LastError) != 1 || p.rate() != 20e6 {
+		t.Errorf("after a refused reload: %+v", got.Reloads)
+	}
+	if got := p.asks(0, "status"); !strings.Contains(got, "the last reload was refused") {
+		t.Errorf("status says nothing of the refused reload:\n%s", got)
+	}
+	s.says("after")
+}
+
+func TestSetIsInForceAtOnceAndEnds(t *testing.T) {
+	p, policy, upstream, addr, _ := serveEcho(t)
+	s := dial(t, addr)
+	s.says("before")
+	got := p.asks(0, "set", "bulk", "--rate", "30mbit", "--link", "relay web download")
+	want := "LINK                CLASS  BEFORE                NOW\nrelay web download  bulk   50mbit up to 100mbit  30mbit up to 100mbit\n"
+	if got != want || p.rate() != 30e6 {
+		t.Errorf("set prints %q, and the rate is %d", got, p.rate())
+	}
+	if got := p.asks(0, "set", "bulk", "--rate", "10%"); !strings.Contains(got, "relay web upload") || p.rate() != 10e6 {
+		t.Errorf("set prints %q, and the rate is %d", got, p.rate())
+	}
+	for _, tt := range []struct{ args, want string }{
+		{"bulk --rate 200mbit", "the classes are guaranteed 200mbit on relay web upload, which has 100mbit"},
+		{"blk --rate 1mbit", "did you mean bulk?"},
+		{"bulk --rate 1mbps", `write 1mbit for bits`},
+		{"bulk --rate 1mbit --link wan", `there is no link "wan"`},
+	} {
+		if got := p.asks(1, append([]string{"set"}, strings.Fields(tt.args)...)...); !strings.Contains(got, tt.want) {
+			t.Errorf("set %s prints %q, want %q", tt.args, got, tt.want)
+		}
+	}
+	for _, args := range []string{"", "bulk", "bulk --for 1s", "--reset --rate 1mbit", "bulk --rate 1mbit --for 1ms"} {
+		p.asks(2, append([]string{"set"}, strings.Fields(args)...)...)
+	}
+	if p.rate() != 10e6 {
+		t.Errorf("what was refused has changed the rate to %d", p.rate())
+	}
+	p.asks(0, "set", "--link", "relay web download", "--rate", "80mbit")
+	if n := len(p.status().Overrides); n != 3 || p.rate() != 8e6 { // 10 percent of what it is now
+		t.Errorf("%d overrides, and the rate is %d", n, p.rate())
+	}
+	p.asks(0, "set", "bulk", "--reset")
+	if p.rate() != 40e6 {
+		t.Errorf("after the reset of a class the rate is %d, want half of 80mbit", p.rate())
+	}
+	write(t, policy, relay("web", upstream, "100mbit"))
+	p.asks(0, "reload")
+	if got := p.status(); len(got.Overrides) > 0 || p.rate() != 50e6 {
+		t.Errorf("a reload leaves %+v, and the rate is %d", got.Overrides, p.rate())
+	}
+	s.says("after")
+}
+
+func TestSetForATimeIsBackAfterwards(t *testing.T) {
+	p, _, _, _, _ := serveEcho(t)
+	if got := p.asks(0, "set", "bulk", "--rate", "30mbit", "--for", "1s"); !strings.Contains(got, "until ") {
+		t.Errorf("set prints %q", got)
+	}
+	if s := p.status(); s.Next == nil || len(s.Next.Changes) != 2 || s.Next.Changes[0].To.Rate != 50e6 {
+		t.Errorf("the next change is %+v", s.Next)
+	}
+	p.await("rates change with the time")
+	if s := p.status(); len(s.Overrides) > 0 || s.Next != nil || p.rate() != 50e6 {
+		t.Errorf("afterwards there are %+v, %+v, and the rate is %d", s.Overrides, s.Next, p.rate())
+	}
+}
+
+func TestSessionsAreListed(t *testing.T) {
+	p, _, upstream, addr, _ := serveEcho(t)
+	s := dial(t, addr)
+	s.says("hello")
+	var got admin.Sessions
+	if err := json.Unmarshal([]byte(p.asks(0, "sessions", "--json", "--class", "bulk")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Total != 1 || got.Sessions[0].Client != s.LocalAddr().String() || got.Sessions[0].Upstream != upstream || got.Sessions[0].Upload != 6 {
+		t.Errorf("sessions are %+v", got)
+	}
+	if got := p.asks(0, "sessions", "--relay", "other"); got != "no sessions\n" {
+		t.Errorf("sessions of another relay: %q", got)
+	}
+}
+
+// A reload in the middle of a drain: the relay serves again, and the old session goes on.
+func TestDrainedRelayServesAgainAfterAReload(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	free.Close()
+	policy := file(t, "shaperd.yaml", strings.Replace(relay("web", echo(t), "100mbit"), "127.0.0.1:0", addr, 1))
+	p := start(t, nil, "run", "--config", policy)
+	p.await("msg=ready")
+	s := dial(t, addr)
+	s.says("before")
+	if got := p.asks(0, "drain", "web"); got != "relay web accepts no more; 1 sessions are left\n" {
+		t.Errorf("drain prints %q", got)
+	}
+	awaitRefused(t, addr)
+	p.asks(0, "set", "--link", "relay web download", "--rate", "50mbit") // which starts nothing
+	s.says("while it drains")
+	if r := p.status().Relays; len(r) != 1 || r[0].State != "draining" || r[0].Sessions != 1 {
+		t.Errorf("relays are %+v", r)
+	}
+	if got := p.asks(1, "drain", "web"); !strings.Contains(got, `there is no relay "web" that serves`) {
+		t.Errorf("a second drain prints %q", got)
+	}
+	p.asks(0, "reload")
+	again := dial(t, addr)
+	again.says("served again")
+	s.says("and the old one goes on")
+}
+
+func TestLogLevelIsSetWhileItRuns(t *testing.T) {
+	p, _, _, _, _ := serveEcho(t)
+	if got := p.asks(0, "log-level"); got != "info\n" {
+		t.Errorf("level is %q", got)
+	}
+	if got := p.asks(0, "log-level", "debug"); got != "debug\n" {
+		t.Errorf("level is %q", got)
+	}
+	p.await(`request="PUT /v1/log-level" by.pid=`)
+	p.asks(2, "log-level", "loud")
+}
+
+func TestSocketThatIsTaken(t *testing.T) {
+	p, policy, upstream, _, _ := serveEcho(t)
+	taken := func(text string) string { return "\nadmin: {socket: " + text + "}\n" }
+	other := file(t, "other.yaml", relay("web", upstream, "1mbit")+taken(p.socket))
+	out, err := exec.Command(program, "run", "--config", other).CombinedOutput()
+	if want := fmt.Sprintf("process %d (shaperd) answers there", p.cmd.Process.Pid); err == nil || !strings.Contains(string(out), want) {
+		t.Errorf("a second daemon at the same socket: %v, %s, want %q", err, out, want)
+	}
+	write(t, other, relay("web", upstream, "1mbit")+taken(policy))
+	if out, err := exec.Command(program, "run", "--config", other).CombinedOutput(); err == nil || !strings.Contains(string(out), "there is something else at this path") {
+		t.Errorf("a socket in the place of a file: %v, %s", err, out)
+	}
+	if _, err := os.Stat(policy); err != nil {
+		t.Error(err)
+	}
+	// Nobody says where: the daemon does without.
+	second := start(t, func(c *exec.Cmd) { c.Env = append(c.Env, "SHAPERD_SOCKET="+p.socket) }, "run", "--config", policy)
+	second.await("status, top, set and reload will not work")
+	second.await("msg=ready")
+}
+
+func TestStaleSocketIsReplaced(t *testing.T) {
+	p, policy, _, _, _ := serveEcho(t)
+	p.signal(unix.SIGKILL)
+	p.exit()
+	if _, err := os.Stat(p.socket); err != nil {
+		t.Fatalf("a crash leaves no socket: %v", err)
+	}
+	if got := p.asks(1, "status"); !strings.Contains(got, "no daemon runs here") {
+		t.Errorf("status of a daemon that is gone prints %q", got)
+	}
+	again := start(t, func(c *exec.Cmd) { c.Env = append(c.Env, "SHAPERD_SOCKET="+p.socket) }, "run", "--config", policy)
+	again.await("msg=ready")
+	again.socket = p.socket
+	if got := again.status().PID; got != again.cmd.Process.Pid {
+		t.Errorf("process %d answers", got)
+	}
+	again.signal(unix.SIGTERM)
+	again.exit()
+	if _, err := os.Stat(p.socket); !os.IsNotExist(err) {
+		t.Errorf("the socket is left behind: %v", err)
+	}
+}
+
+func TestSocketRefusesWhoMayNot(t *testing.T) {
+	p, _, _, _, _ := serveEcho(t)
+	for _, dir := range []string{filepath.Dir(p.socket), filepath.Dir(filepath.Dir(p.socket))} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(program, "status", "--socket", p.socket)
+	cmd.Env = env()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "permission denied (its file mode says who may") {
+		t.Errorf("nobody may ask: %v, %s", err, out)
+	}
+	info, err := os.Stat(p.socket)
+	if err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// Clients that never read or write cost nobody else an answer, as long as they are few.
+func TestClientsThatHangKeepNobodyWaiting(t *testing.T) {
+	p, _, _, _, _ := serveEcho(t)
+	for range 20 {
+		c, err := net.Dial("unix", p.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte(strings.Repeat("GET /v1/status HTTP/1.1\r\nHost: shaperd\r\n\r\n", 200))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := p.status().State; got != "ready" {
+		t.Errorf("state %s", got)
+	}
+}
+
+func TestEveryReloadOfAStormIsAnsweredAndTheLastCounts(t *testing.T) {
+	p, policy, upstream, addr, _ := serveEcho(t)
+	s := dial(t, addr)
+	s.says("before")
+	var all sync.WaitGroup
+	for i := range 100 {
+		if i == 50 {
+			write(t, policy, relay("web", upstream, "60mbit"))
+		}
+		p.signal(unix.SIGHUP)
+		all.Go(func() {
+			c := admin.NewClient(p.socket)
+			if err := c.Reload(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := p.rate(); got != 30e6 {
+		t.Errorf("rate %d, want half of the last 60mbit", got)
+	}
+	if n := p.status().Reloads.Succeeded; n < 100 {
+		t.Errorf("%d reloads", n)
+	}
+	s.says("after")
+}
+
+func TestScheduleChangesRatesInPlace(t *testing.T) {
+	upstream := echo(t)
+	now := time.Now().UTC()
+	text := strings.Replace(relay("web", upstream, "100mbit"), "rate: 50%", fmt.Sprintf(
+		`rate: 50%%, schedule: [{from: "%02d:%02d", to: "%02d:%02d", rate: 25%%}]`,
+		now.Add(-time.Hour).Hour(), now.Minute(), now.Add(2*time.Hour).Hour(), now.Minute()), 1)
+	p := start(t, nil, "run", "--config", file(t, "shaperd.yaml", "time_zone: UTC\n"+text))
+	p.await("msg=ready")
+	s := p.status()
+	if p.rate() != 25e6 || s.TimeZone != "UTC" || s.Next == nil || len(s.Next.Changes) != 2 || s.Next.Changes[1].To.Rate != 50e6 {
+		t.Errorf("rate %d in zone %s, then %+v", p.rate(), s.TimeZone, s.Next)
+	}
+	if got := p.asks(0, "status"); !strings.Contains(got, "next change: ") || !strings.Contains(got, "25mbit up to 100mbit  50mbit up to 100mbit") {
+		t.Errorf("status prints\n%s", got)
+	}
+}
+
+func TestSecondDaemonOnTheSameInterfacesSaysWhoHoldsTheLock(t *testing.T) {
+	newNetwork(t)
+	policy := file(t, "shaperd.yaml", office)
+	p := start(t, nil, "run", "--config", policy)
+	p.await("msg=ready")
+	want := fmt.Sprintf("lock the kernel datapath: process %d shapes the interfaces here already", p.cmd.Process.Pid)
+	for _, args := range [][]string{{"run", "--config", policy}, {"apply", policy}, {"clear"}} {
+		out, err := exec.Command(program, args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v, %s, want %q", args[0], err, out, want)
+		}
+	}
+	if out, err := exec.Command(program, "plan", policy).CombinedOutput(); err != nil {
+		t.Errorf("plan beside a daemon: %v, %s", err, out)
+	}
+	p.asks(0, "set", "voice", "--rate", "3mbit")
+	if got := shell(t, "tc class show dev eth0"); !strings.Contains(got, "rate 3Mbit") {
+		t.Errorf("set has not reached the kernel:\n%s", got)
+	}
+	p.signal(unix.SIGKILL)
+	p.exit()
+	if out, err := exec.Command(program, "clear").CombinedOutput(); err != nil {
+		t.Errorf("clear after a crash: %v, %s", err, out)
+	}
+}
+
+func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
+	p, _, _, _, _ := serveEcho(t)
+	client := http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", p.socket) }}}
+	for _, tt := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/v1/set", "{", http.StatusBadRequest},
+		{"POST", "/v1/set", `{"clas":"bulk"}`, http.StatusBadRequest},
+		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit"} {}`, http.StatusBadRequest},
+		{"POST", "/v1/set", `{"class":"bulk"}`, http.StatusUnprocessableEntity},
+		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit","for_seconds":-1}`, http.StatusUnprocessableEntity},
+		{"POST", "/v1/set", `{"class":"` + strings.Repeat("a", 70<<10) + `"}`, http.StatusRequestEntityTooLarge},
+		{"GET", "/v1/sessions?limit=none", "", http.StatusBadRequest},
+		{"GET", "/v1/classes/none", "", http.StatusNotFound},
+		{"GET", "/v1/classes/bulk", "", http.StatusOK},
+		{"GET", "/v1/links", "", http.StatusOK},
+		{"GET", "/openapi.yaml", "", http.StatusOK},
+		{"GET", "/v2/status", "", http.StatusNotFound},
+		{"GET", "/v1/reload", "", http.StatusMethodNotAllowed},
+		{"POST", "/v1/relays/none/drain", "", http.StatusNotFound},
+		{"PUT", "/v1/log-level", `{"level":"loud"}`, http.StatusUnprocessableEntity},
+	} {
+		r, err := http.NewRequest(tt.method, "http://shaperd"+tt.path, strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != tt.status {
+			t.Errorf("%s %s %.40s: status %d, want %d", tt.method, tt.path, tt.body, answer.StatusCode, tt.status)
+		}
+	}
+}
