@@ -18,8 +18,12 @@
 // classify.Rules. A percentage is worth what the link makes of it, so every
 // link has a class tree of its own.
 //
-// A Policy owns nothing that has to be closed, and keeps nothing of the file.
-// All functions may be called from any goroutine.
+// A Policy has the rates outside of all schedules. At makes that of a time from
+// it, with what was set by hand; Next says when schedules change something next.
+// Times of a schedule are by the clock on the wall: what it skips begins when it
+// has jumped, and what it shows twice holds twice.
+//
+// A Policy owns nothing that has to be closed. All functions may be called from any goroutine.
 //
 // The package does not watch files, and does not know whether an address can be
 // bound, a name has an address or an interface is there: that is for those who

@@ -188,7 +188,7 @@ func TestOverridesThatDoNotFitSayWhy(t *testing.T) {
 		o    Override
 		want string
 	}{
-		{p, Override{Class: "wrok", Rate: "1mbit"}, `there is no class "wrok"; did you mean work?`},
+		{p, Override{Class: "wurk", Rate: "1mbit"}, `there is no class "wurk"; did you mean work?`},
 		{p, Override{Class: "work", Link: "wan1 egress", Rate: "1mbit"}, `there is no link "wan1 egress": there are wan0 egress, wan0 ingress`},
 		{p, Override{Class: "work", Rate: "5mbps"}, `rate "5mbps": `},
 		{p, Override{Class: "work", Rate: "0bit"}, "nothing could ever be sent"},

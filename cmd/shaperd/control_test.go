@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -340,13 +341,16 @@ func TestSecondDaemonOnTheSameInterfacesSaysWhoHoldsTheLock(t *testing.T) {
 
 func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
 	p, _, _, _, _ := serveEcho(t)
-	client := http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", p.socket) }}}
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", p.socket)
+	}}}
 	for _, tt := range []struct {
 		method, path, body string
 		status             int
 	}{
 		{"POST", "/v1/set", "{", http.StatusBadRequest},
-		{"POST", "/v1/set", `{"clas":"bulk"}`, http.StatusBadRequest},
+		{"POST", "/v1/set", `{"klass":"bulk"}`, http.StatusBadRequest},
 		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit"} {}`, http.StatusBadRequest},
 		{"POST", "/v1/set", `{"class":"bulk"}`, http.StatusUnprocessableEntity},
 		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit","for_seconds":-1}`, http.StatusUnprocessableEntity},

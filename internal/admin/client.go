@@ -114,8 +114,7 @@ func ask[T any](ctx context.Context, c *Client, method, path string, body any) (
 
 // explain says what is likely when nobody answers.
 func (c *Client) explain(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
 	switch {

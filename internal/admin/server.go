@@ -29,7 +29,7 @@ const (
 var OpenAPI []byte
 
 // A Backend does what is asked. Its methods may be called from any goroutine.
-// An error of the kind *Refusal is the asker's fault.
+// An error of the kind *RefusedError is the asker's fault.
 type Backend interface {
 	Status(ctx context.Context) (*Status, error)
 	Sessions(ctx context.Context, q Query) (*Sessions, error)
@@ -40,14 +40,14 @@ type Backend interface {
 	SetLogLevel(ctx context.Context, level string) error
 }
 
-// A Refusal is what is wrong with a request.
-type Refusal struct {
+// A RefusedError is what is wrong with a request.
+type RefusedError struct {
 	Status int // of HTTP; 0 is 422
 	Err    error
 }
 
-func (r *Refusal) Error() string { return r.Err.Error() }
-func (r *Refusal) Unwrap() error { return r.Err }
+func (r *RefusedError) Error() string { return r.Err.Error() }
+func (r *RefusedError) Unwrap() error { return r.Err }
 
 // A Server answers on the control socket.
 type Server struct {
@@ -163,7 +163,7 @@ func handler(b Backend, logger *slog.Logger) http.Handler {
 	})
 	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
-		w.Write(OpenAPI)
+		_, _ = w.Write(OpenAPI) // the client may be gone
 	})
 	return mux
 }
@@ -189,7 +189,7 @@ func classOf(s *Status, name string) (any, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, &Refusal{http.StatusNotFound, errors.New("there is no class " + strconv.Quote(name))}
+		return nil, &RefusedError{http.StatusNotFound, errors.New("there is no class " + strconv.Quote(name))}
 	}
 	return found, nil
 }
@@ -199,7 +199,7 @@ func query(r *http.Request) (q Query, err error) {
 	q = Query{Relay: v.Get("relay"), Class: v.Get("class"), Client: v.Get("client"), Limit: defaultLimit}
 	if text := v.Get("limit"); text != "" {
 		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > maxLimit {
-			return q, &Refusal{http.StatusBadRequest, errors.New("limit " + strconv.Quote(text) + ": write a number from 1 to " + strconv.Itoa(maxLimit))}
+			return q, &RefusedError{http.StatusBadRequest, errors.New("limit " + strconv.Quote(text) + ": write a number from 1 to " + strconv.Itoa(maxLimit))}
 		}
 	}
 	return q, nil
@@ -218,7 +218,7 @@ func decode(r *http.Request, to any) error {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			status = http.StatusRequestEntityTooLarge
 		}
-		return &Refusal{status, errors.New("read the request: " + err.Error())}
+		return &RefusedError{status, errors.New("read the request: " + err.Error())}
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func reply(w http.ResponseWriter, answer any, err error) {
 }
 
 func statusOf(err error) int {
-	refusal, ok := errors.AsType[*Refusal](err)
+	refusal, ok := errors.AsType[*RefusedError](err)
 	switch {
 	case !ok:
 		return http.StatusInternalServerError

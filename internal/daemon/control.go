@@ -20,7 +20,7 @@ import (
 // changes something is done by the daemon's own.
 type control struct{ *daemon }
 
-var errDraining = &admin.Refusal{Status: http.StatusConflict, Err: errors.New("the daemon ends: it drains")}
+var errDraining = &admin.RefusedError{Status: http.StatusConflict, Err: errors.New("the daemon ends: it drains")}
 
 // own has f called by the goroutine that owns the daemon, and waits for it.
 func (d *daemon) own(ctx context.Context, f func() error) error {
@@ -46,7 +46,7 @@ func (d *daemon) change(ctx context.Context, f func() error) error {
 func (c control) Reload(ctx context.Context) error {
 	return c.change(ctx, func() error {
 		if err := c.reload(); err != nil {
-			return &admin.Refusal{Err: err}
+			return &admin.RefusedError{Err: err}
 		}
 		return nil
 	})
@@ -57,9 +57,9 @@ func (c control) Set(ctx context.Context, r admin.SetRequest) (out *admin.Change
 	o := admin.Override{Link: r.Link, Class: r.Class, Rate: r.Rate, Ceil: r.Ceil, Burst: r.Burst}
 	switch {
 	case r.Rate == "" && r.Ceil == "" && r.Burst == "":
-		return nil, &admin.Refusal{Err: errors.New("nothing to set: give rate, ceil or burst")}
+		return nil, &admin.RefusedError{Err: errors.New("nothing to set: give rate, ceil or burst")}
 	case r.ForSeconds < 0 || r.ForSeconds > int64((365*24*time.Hour).Seconds()):
-		return nil, &admin.Refusal{Err: fmt.Errorf("%d seconds: give 1 second to a year, or none for until the next reload", r.ForSeconds)}
+		return nil, &admin.RefusedError{Err: fmt.Errorf("%d seconds: give 1 second to a year, or none for until the next reload", r.ForSeconds)}
 	case r.ForSeconds > 0:
 		until := time.Now().Add(time.Duration(r.ForSeconds) * time.Second).Round(time.Second)
 		o.Until = &until
@@ -83,7 +83,7 @@ func (c control) Reset(ctx context.Context, r admin.ResetRequest) (out *admin.Ch
 			return (r.Class == "" || r.Class == o.Class) && (r.Link == "" || r.Link == o.Link)
 		})
 		if len(next) == len(c.overrides) && (r.Class != "" || r.Link != "") {
-			return &admin.Refusal{Err: fmt.Errorf("nothing of %s was set", strings.TrimSpace(r.Class+" "+r.Link))}
+			return &admin.RefusedError{Err: fmt.Errorf("nothing of %s was set", strings.TrimSpace(r.Class+" "+r.Link))}
 		}
 		out, err = c.override(next)
 		return err
@@ -95,7 +95,7 @@ func (c control) Reset(ctx context.Context, r admin.ResetRequest) (out *admin.Ch
 func (d *daemon) override(overrides []admin.Override) (*admin.Changed, error) {
 	p, err := d.file.At(time.Now(), asFile(overrides))
 	if err != nil {
-		return nil, &admin.Refusal{Err: err}
+		return nil, &admin.RefusedError{Err: err}
 	}
 	before := d.policy
 	if err := d.enforce(p); err != nil {
@@ -118,7 +118,7 @@ func (c control) Drain(ctx context.Context, name string) error {
 	return c.change(ctx, func() error {
 		i := slices.IndexFunc(c.relays, func(r *relay) bool { return r.config.Name == name })
 		if i < 0 {
-			return &admin.Refusal{Status: http.StatusNotFound, Err: fmt.Errorf("there is no relay %q that serves", name)}
+			return &admin.RefusedError{Status: http.StatusNotFound, Err: fmt.Errorf("there is no relay %q that serves", name)}
 		}
 		r := c.relays[i]
 		r.running.stop()
@@ -134,7 +134,7 @@ func (c control) Drain(ctx context.Context, name string) error {
 func (c control) SetLogLevel(_ context.Context, text string) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(text)); err != nil || !slices.Contains([]string{"debug", "info", "warn", "error"}, text) {
-		return &admin.Refusal{Err: fmt.Errorf("log level %q: write debug, info, warn or error", text)}
+		return &admin.RefusedError{Err: fmt.Errorf("log level %q: write debug, info, warn or error", text)}
 	}
 	if c.Level == nil {
 		return errors.New("the log has one level only")

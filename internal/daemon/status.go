@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func (v *view) all() []viewed {
 	if v == nil {
 		return nil
 	}
-	return append(v.relays[:len(v.relays):len(v.relays)], v.drained...)
+	return slices.Concat(v.relays, v.drained)
 }
 
 // publish makes what is in force the view.
