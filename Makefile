@@ -12,7 +12,7 @@ export GOFLAGS := -trimpath $(GOFLAGS)
 PREFIX ?= /usr/local
 SHARE = $(PREFIX)/share
 FUZZTIME ?= 10s
-VM_PACKAGES ?= ./internal/vm $(addsuffix /...,$(wildcard ./netlink))
+VM_PACKAGES ?= ./internal/vm ./internal/daemon $(addsuffix /...,$(wildcard ./netlink))
 
 LINTER := bin/golangci-lint
 

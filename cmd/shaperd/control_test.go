@@ -379,3 +379,33 @@ func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
 		}
 	}
 }
+
+// A disk that is full takes no more of the log: that ends nothing.
+func TestFullDiskForTheLogIsNoEnd(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	p := &process{t: t, socket: filepath.Join(t.TempDir(), "socket")}
+	p.cmd = exec.Command(program, "run", "--config", file(t, "shaperd.yaml", relay("web", echo(t), "100mbit")))
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = append(env(), "SHAPERD_SOCKET="+p.socket), full, full
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	c := admin.NewClient(p.socket)
+	for deadline := time.Now().Add(patience); ; {
+		if s, err := c.Status(t.Context()); err == nil && s.State == "ready" {
+			dial(t, s.Relays[0].Listen[0]).says("hello")
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%+v, %v", s, err)
+		}
+	}
+	p.asks(0, "reload")
+	p.signal(unix.SIGTERM)
+	if err := p.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
