@@ -165,6 +165,8 @@ func TestWhatIsFound(t *testing.T) {
 		{"listen", Problem, "192.0.2.1:8080 is in use by nginx, pid 7", owner("nginx")},
 		{"listen", Info, "192.0.2.1:8080 is held by shaperd, pid 7", owner("shaperd")},
 		{"listen", Problem, "192.0.2.1:8080 is in use", file("proc/thread-self/net/tcp", listens8080)},
+		{"listen", Warning, "another program listens on [::]:8080, beside 192.0.2.1:8080", file("proc/thread-self/net/tcp6",
+			"  sl\n   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 4711 1 0\n")},
 		{"listen", Info, "not known", func(f *Facts) { remove(f, "proc/thread-self/net/tcp") }},
 		{"version", Warning, "older than 5.13", file("proc/sys/kernel/osrelease", "5.12.1")},
 		{"version", Warning, "older than 5.11", file("proc/sys/kernel/osrelease", "5.4.0-generic")},
@@ -215,6 +217,11 @@ func TestWhatIsFound(t *testing.T) {
 		{"ingress-filters", Info, "eth0 has 2 filters of others", link(func(l *netlink.LinkInfo) { l.Filters = 2 })},
 		{"networkd", Warning, "/etc/systemd/network/10-wan.network sets a qdisc for eth0: [CAKE]", func(f *Facts) {
 			write(f, map[string]string{"etc/systemd/network/10-wan.network": "[Match]\nName=en* eth*\n[CAKE]\nBandwidth=10M\n", "proc/9/comm": "systemd-network\n"})
+		}},
+		{"networkd", Warning, "sets a qdisc for eth0: [FairQueueing]", func(f *Facts) {
+			write(f, map[string]string{
+				"etc/systemd/network/a.network": "[Match]\nName=eth0\n", "run/systemd/network/a.network.d/q.conf": "[FairQueueing]\n", "proc/9/comm": "systemd-network\n",
+			})
 		}},
 		{"networkd", Info, "sets a qdisc for eth0: [TokenBucketFilter]", file("run/systemd/network/x.network", "[Match]\nType=ether\n[TokenBucketFilter]\nRate=1M\n")},
 		{"networkd", OK, "sets no qdisc here", func(f *Facts) {

@@ -97,7 +97,11 @@ func (x *feature) written(f *Facts) Finding {
 		if !x.needed(f) {
 			return ok("%s is not needed", x.name)
 		}
-		return info(fmt.Sprintf("whether the kernel has %s is not known", x.name), "", "run it as root: then it is tried")
+		found := fmt.Sprintf("whether the kernel has %s is not known", x.name)
+		if f.FeaturesErr != nil && !errors.Is(f.FeaturesErr, unix.EPERM) {
+			return info(found, fmt.Sprintf("it could not be tried: %v", f.FeaturesErr), "")
+		}
+		return info(found, "", "run it as root: then it is tried")
 	case known && value == "y":
 		return ok("%s is built in", x.name)
 	case known && value == "m":

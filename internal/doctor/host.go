@@ -19,7 +19,7 @@ func checkClockSource(f *Facts) []Finding {
 		return nil
 	case !slices.Contains(fastClocks, name):
 		cure := ""
-		for _, other := range strings.Fields(f.read(dir + "available_clocksource")) {
+		for other := range strings.FieldsSeq(f.read(dir + "available_clocksource")) {
 			if slices.Contains(fastClocks, other) {
 				cure = fmt.Sprintf("echo %s >/%scurrent_clocksource", other, dir)
 				break

@@ -63,6 +63,12 @@ func checkListen(f *Facts) (list []Finding) {
 func (f *Facts) inUse(a address, other listening) Finding {
 	name, pid := f.owner(other.inode)
 	switch {
+	case name != "shaperd" && dualStack(a.AddrPort, other.AddrPort):
+		by := "another program"
+		if name != "" {
+			by = fmt.Sprintf("%s, pid %d,", name, pid)
+		}
+		return warning(fmt.Sprintf("%s listens on %s, beside %s", by, other, a), "unless that is for IPv6 only, shaperd cannot start", "stop it, or listen elsewhere").of(a.subject)
 	case name == "shaperd":
 		return info(fmt.Sprintf("%s is held by shaperd, pid %d", a, pid), "as it should be while that runs", "").of(a.subject)
 	case name != "":
@@ -71,8 +77,7 @@ func (f *Facts) inUse(a address, other listening) Finding {
 	return problem(fmt.Sprintf("%s is in use", a), "shaperd cannot start", fmt.Sprintf("sudo ss -ltnp 'sport = :%d'   # by whom; as root this is said here", a.Port())).of(a.subject)
 }
 
-// collide reports whether two sockets cannot listen side by side. A wildcard of
-// IPv6 takes IPv4 along, unless it was told not to, which cannot be seen.
+// collide reports whether two sockets cannot listen side by side, as far as can be seen.
 func collide(a, b netip.AddrPort) bool {
 	if a.Port() != b.Port() {
 		return false
@@ -84,7 +89,14 @@ func collide(a, b netip.AddrPort) bool {
 	case x.Is4() == y.Is4():
 		return x.IsUnspecified() || y.IsUnspecified()
 	}
-	return x.IsUnspecified() && x.Is6() || y.IsUnspecified() && y.Is6()
+	return dualStack(a, b)
+}
+
+// dualStack reports whether one of the two is a wildcard of IPv6 and the other
+// of IPv4: the one takes the other along, unless it was told not to, which is not to be seen.
+func dualStack(a, b netip.AddrPort) bool {
+	x, y := a.Addr().Unmap(), b.Addr().Unmap()
+	return x.Is4() != y.Is4() && (x.Is6() && x.IsUnspecified() || y.Is6() && y.IsUnspecified())
 }
 
 // listening reads the sockets that listen in this network namespace.

@@ -78,7 +78,11 @@ func checkNetworkManager(f *Facts) (list []Finding) {
 	if !needsInterfaces(f) || len(pids) == 0 {
 		return nil
 	}
-	files, _ := fs.Glob(f.System, "etc/NetworkManager/system-connections/*.nmconnection")
+	var files []string
+	for _, dir := range []string{"etc", "run", "usr/lib"} {
+		found, _ := fs.Glob(f.System, dir+"/NetworkManager/system-connections/*.nmconnection")
+		files = append(files, found...)
+	}
 	for _, name := range files {
 		connection := strings.TrimSuffix(path.Base(name), ".nmconnection")
 		if slices.Contains(sections(f.read(name)), "tc") {
@@ -105,16 +109,20 @@ var networkdQdiscs = []string{
 
 func checkNetworkd(f *Facts) (list []Finding) {
 	running := len(f.programs()["systemd-network"]) > 0 // 15 characters are kept of the name
-	// of two files of the same name the first directory's counts
-	files := map[string]string{}
-	for _, dir := range []string{"usr/lib/systemd/network", "run/systemd/network", "etc/systemd/network"} {
+	files, additions := map[string]string{}, map[string]string{}
+	for _, dir := range []string{"usr/lib/systemd/network", "run/systemd/network", "etc/systemd/network"} { // of two files of one name the last is in force
 		found, _ := fs.Glob(f.System, dir+"/*.network")
 		for _, name := range found {
 			files[path.Base(name)] = name
 		}
+		found, _ = fs.Glob(f.System, dir+"/*.network.d/*.conf")
+		for _, name := range found {
+			to := strings.TrimSuffix(path.Base(path.Dir(name)), ".d")
+			additions[to] += "\n" + f.read(name)
+		}
 	}
 	for _, base := range slices.Sorted(maps.Keys(files)) {
-		text := f.read(files[base])
+		text := f.read(files[base]) + additions[base]
 		at := slices.IndexFunc(sections(text), func(s string) bool { return slices.Contains(networkdQdiscs, s) })
 		if at < 0 {
 			continue
