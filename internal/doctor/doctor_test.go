@@ -208,6 +208,7 @@ func TestWhatIsFound(t *testing.T) {
 		{"stacked", Info, "eth0.7 is on top of eth0", also(netlink.LinkInfo{Name: "eth0.7", Kind: "vlan", Lower: "eth0"})},
 		{"stacked", Warning, "eth0.7 is on top of eth0, and both are shaped", both(policy("eth0", "eth0*"), also(netlink.LinkInfo{Name: "eth0.7", Kind: "vlan", Lower: "eth0"}))},
 		{"tunnels", Info, "wg0 is a tunnel", also(netlink.LinkInfo{Name: "wg0", Kind: "wireguard", Up: true})},
+		{"tunnels", OK, "no tunnel beside", both(policy("interfaces:", "interfaces:\n  - {name: wg0, egress: 20mbit}"), also(netlink.LinkInfo{Name: "wg0", Kind: "wireguard", Up: true}))},
 		{"state", Info, "eth0 is down", link(func(l *netlink.LinkInfo) { l.Up = false })},
 		{"queues", Info, "eth0 has 8 queues", link(func(l *netlink.LinkInfo) { l.Queues, l.RootKind = 8, "mq" })},
 		{"big-tcp", Warning, "up to 196608 bytes", link(func(l *netlink.LinkInfo) { l.GRO = 196608 })},
@@ -288,6 +289,19 @@ func TestVerdict(t *testing.T) {
 	}
 	write(f, map[string]string{"proc/thread-self/status": "Name:\tx\nCapEff:\t0\n"})
 	if got, want := Examine(f).Verdict(), "this host can relay web, but not shape eth0 and eth1, and awaits ppp*; 2 problems, 2 warnings"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A pattern for all is not for the loopback device, as in the datapath.
+func TestAPatternForAll(t *testing.T) {
+	f := healthy(t)
+	f.Policy = parse(t, strings.Replace(officeText, "name: eth0", `name: "*"`, 1))
+	if got, want := Examine(f).Verdict(), "this host can shape eth0 and eth1 and relay web; no problem, no warning"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	f.Policy = parse(t, strings.Replace(officeText, "name: eth0", "name: lo", 1))
+	if got, want := Examine(f).Verdict(), "this host can shape lo and relay web; no problem, no warning"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
