@@ -224,6 +224,7 @@ func TestWhatIsFound(t *testing.T) {
 				"etc/systemd/network/a.network": "[Match]\nName=eth0\n", "run/systemd/network/a.network.d/q.conf": "[FairQueueing]\n", "proc/9/comm": "systemd-network\n",
 			})
 		}},
+		{"networkd", Info, "sets a qdisc for eth0: [PIE]", file("etc/systemd/network/x.network", "[Match]\nName=!wl* ww*\n[PIE]\n")},
 		{"networkd", Info, "sets a qdisc for eth0: [TokenBucketFilter]", file("run/systemd/network/x.network", "[Match]\nType=ether\n[TokenBucketFilter]\nRate=1M\n")},
 		{"networkd", OK, "sets no qdisc here", func(f *Facts) {
 			write(f, map[string]string{
