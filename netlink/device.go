@@ -65,7 +65,18 @@ func (d *Device) serves() (device string, hookAdded bool) {
 
 // devices lists the interfaces of the namespace.
 func (d *Datapath) devices() (list []*Device, err error) {
-	var links []vnl.Link
+	links, err := d.linkList()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range links {
+		list = append(list, newDevice(l))
+	}
+	return list, nil
+}
+
+// linkList lists the interfaces, again when they change meanwhile.
+func (d *Datapath) linkList() (links []vnl.Link, err error) {
 	for range dumpTries {
 		if links, err = d.links.LinkList(); !errors.Is(err, vnl.ErrDumpInterrupted) {
 			break
@@ -74,10 +85,7 @@ func (d *Datapath) devices() (list []*Device, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}
-	for _, l := range links {
-		list = append(list, newDevice(l))
-	}
-	return list, nil
+	return links, nil
 }
 
 // addServant makes the device for what arrives at another.

@@ -6,6 +6,7 @@ package netlink
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,9 @@ func TestFlowtablesAreNamed(t *testing.T) {
 	c.AddFlowtable(&nftables.Flowtable{Table: table, Name: "ft", Devices: []string{"eth0", "eth1"}, Hooknum: nftables.FlowtableHookIngress, Priority: nftables.FlowtablePriorityFilter})
 	if err := c.Flush(); err != nil {
 		t.Fatal(err)
+	}
+	if list, err := Flowtables(); err != nil || len(list) != 1 || list[0].Table != "fast" || list[0].Name != "ft" || !slices.Contains(list[0].Devices, "eth1") {
+		t.Errorf("flowtables %+v, %v", list, err)
 	}
 	p := w.apply(egress("eth0", office(10*shaper.Mbit)))
 	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "the flowtable ft of table fast forwards through eth0 passes by") {

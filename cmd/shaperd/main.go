@@ -54,7 +54,7 @@ func report(err error, stderr io.Writer) int {
 		return 0
 	case errors.Is(err, errReported):
 		return 1
-	case errors.Is(err, errDiffers):
+	case errors.Is(err, errDiffers), errors.Is(err, errProblems):
 		return 2
 	}
 	fmt.Fprintf(stderr, "shaperd: %v\n", err)

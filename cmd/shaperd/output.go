@@ -37,6 +37,7 @@ func styleOf(w io.Writer) style {
 func (s style) bold(text string) string   { return s.sgr("1", text) }
 func (s style) faint(text string) string  { return s.sgr("2", text) }
 func (s style) yellow(text string) string { return s.sgr("33", text) }
+func (s style) red(text string) string    { return s.sgr("31", text) }
 func (s style) green(text string) string  { return s.sgr("32", text) }
 
 func (s style) sgr(code, text string) string {

@@ -123,7 +123,7 @@ func (s style) verb(verb string) string {
 	case "add":
 		return s.green(text)
 	case "delete":
-		return s.sgr("31", text)
+		return s.red(text)
 	}
 	return s.yellow(text)
 }

@@ -13,7 +13,8 @@ priority. A relay accepts TCP connections and moves their bytes at the pace of
 their class, fairly among clients. On network interfaces the kernel shapes all
 packets in the same way.
 
-Exit codes: 0 all is well, 1 an error, 2 wrong usage (plan: something differs).`
+Exit codes: 0 all is well, 1 an error, 2 wrong usage (plan: something
+differs; doctor: a problem was found).`
 
 const rootExamples = `  shaperd run                                    # the built-in policy: a SOCKS5 proxy on 127.0.0.1:1080
   shaperd config reference > shaperd.yaml        # a policy to start from, all keys explained
@@ -48,6 +49,7 @@ func newRootCmd() *cobra.Command {
 		newReloadCmd(),
 		newDrainCmd(),
 		newLogLevelCmd(),
+		newDoctorCmd(),
 		newConfigCmd(),
 		newDemoCmd(),
 		newVersionCmd(),

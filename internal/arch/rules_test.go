@@ -31,8 +31,9 @@ var layers = map[string]struct {
 	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/admin", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
 	"internal/lab":     {[]string{"internal/measure", "shaper"}, "it builds hosts and sends traffic, whatever shapes it"},
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
+	"internal/doctor":  {[]string{"classify", "configs", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
-	"cmd/shaperd":      {[]string{"classify", "configs", "internal/admin", "internal/daemon", "internal/demo", "netlink", "shaper"}, "commands read files, call one function and print"},
+	"cmd/shaperd":      {[]string{"classify", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "netlink", "shaper"}, "commands read files, call one function and print"},
 
 	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
