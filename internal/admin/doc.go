@@ -14,7 +14,5 @@
 //
 // A Client asks. Commands use it, and so may programs that are written in Go.
 //
-// A Server owns its listener and the socket's file: Run and Close remove it. A
-// client that sends or reads nothing holds a connection for a limited time, and
-// there are at most maxClients of them.
+// The listener owns the socket's file and removes it when it is closed.
 package admin

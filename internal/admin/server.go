@@ -5,22 +5,20 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"io"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"shaperd/internal/httpd"
 )
 
 const (
-	maxClients   = 64
 	maxBody      = 64 << 10
 	defaultLimit = 100
 	maxLimit     = 10000
-	farewell     = time.Second
 )
 
 // OpenAPI describes the requests and their answers.
@@ -49,49 +47,15 @@ type RefusedError struct {
 func (r *RefusedError) Error() string { return r.Err.Error() }
 func (r *RefusedError) Unwrap() error { return r.Err }
 
-// A Server answers on the control socket.
-type Server struct {
-	listener net.Listener
-	http     http.Server
-}
+// limits of the socket: a reload may take a minute, and a client has one request
+// per connection, since an idle one would keep another waiting for its place.
+var limits = httpd.Limits{Connections: 64, Read: 10 * time.Second, Write: time.Minute}
 
-// NewServer makes a server of a listener, which it takes over. The caller must
-// call Run or Close.
-func NewServer(l net.Listener, b Backend, logger *slog.Logger) *Server {
-	s := &Server{limit(l), http.Server{
-		Handler:           handler(b, logger),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      time.Minute, // a reload may take as long
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0), // of clients' faults
-		ConnContext:       withPeer,
-	}}
-	s.http.SetKeepAlivesEnabled(false) // an idle client would keep others waiting for its place
+// NewServer makes a server of a listener, which it takes over.
+func NewServer(l net.Listener, b Backend, logger *slog.Logger) *httpd.Server {
+	s := httpd.New(l, handler(b, logger), limits)
+	s.HTTP.ConnContext = withPeer
 	return s
-}
-
-// Close releases a server that Run was not called for.
-func (s *Server) Close() error { return s.listener.Close() }
-
-// Run answers until ctx is done, and returns nil then.
-func (s *Server) Run(ctx context.Context) error {
-	ended := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(ended)
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-		defer cancel()
-		if s.http.Shutdown(limited) != nil {
-			s.http.Close()
-		}
-	})
-	err := s.http.Serve(s.listener)
-	if !stop() {
-		<-ended
-		return nil
-	}
-	s.http.Close()
-	return err
 }
 
 func handler(b Backend, logger *slog.Logger) http.Handler {

@@ -127,48 +127,6 @@ func (l *socketListener) Close() error {
 	return l.UnixListener.Close()
 }
 
-// limit bounds how many clients there are at a time; others wait to be accepted.
-func limit(l net.Listener) net.Listener {
-	return &limited{Listener: l, places: make(chan struct{}, maxClients), closed: make(chan struct{})}
-}
-
-type limited struct {
-	net.Listener
-	places chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.places
-		return nil, err
-	}
-	return &placed{Conn: c, leave: sync.OnceFunc(func() { <-l.places })}, nil
-}
-
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-// placed is a client's connection; its end makes room for another.
-type placed struct {
-	net.Conn
-	leave func()
-}
-
-func (c *placed) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
-}
-
 // A Peer is the process at the other end of a unix socket.
 type Peer struct{ PID, UID, GID int }
 
@@ -186,9 +144,6 @@ func (p Peer) attrs() []any { return []any{"pid", p.PID, "uid", p.UID, "gid", p.
 type peerKey struct{}
 
 func withPeer(ctx context.Context, c net.Conn) context.Context {
-	if placed, ok := c.(*placed); ok {
-		c = placed.Conn
-	}
 	return context.WithValue(ctx, peerKey{}, peerAt(c))
 }
 
@@ -199,6 +154,9 @@ func peerOf(ctx context.Context) Peer {
 
 // peerAt asks the kernel who is at the other end.
 func peerAt(c net.Conn) (p Peer) {
+	if counted, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = counted.NetConn()
+	}
 	raw, err := c.(*net.UnixConn).SyscallConn()
 	if err != nil {
 		return p

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"shaperd/conn"
-	"shaperd/internal/admin"
+	"shaperd/internal/httpd"
 	"shaperd/internal/metrics"
 )
 
@@ -45,7 +45,7 @@ func (e *endpoint) String() string { return fmt.Sprintf("metrics on %s", e.Addr(
 
 // A controlSocket is the task that answers on the control socket.
 type controlSocket struct {
-	*admin.Server
+	*httpd.Server
 	readiness
 	path    string
 	running *running // nil until started

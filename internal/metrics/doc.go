@@ -21,6 +21,5 @@
 // multiply by 8). Each value that a reason label can have is there from the
 // start with 0, so that a first event shows as an increase.
 //
-// A Server owns its listener: Run or Close releases it. The package starts no
-// goroutine of its own except in Run, and keeps no history.
+// A Server owns its listener: Run or Close releases it. The package keeps no history.
 package metrics

@@ -1,4 +1,4 @@
-package metrics
+package httpd
 
 import (
 	"net"
@@ -52,3 +52,6 @@ func (c *counted) Close() error {
 	c.once.Do(func() { <-c.open })
 	return err
 }
+
+// NetConn returns the connection itself, for those who have to know what it is.
+func (c *counted) NetConn() net.Conn { return c.Conn }
