@@ -43,6 +43,7 @@ func newRootCmd() *cobra.Command {
 		newApplyCmd(),
 		newClearCmd(),
 		newStatusCmd(),
+		newTopCmd(),
 		newSetCmd(),
 		newSessionsCmd(),
 		newReloadCmd(),
