@@ -11,6 +11,7 @@ gcc              gcc,libc6-dev        race detector
 promtool         prometheus           check of the metrics'\'' names and units
 systemd-analyze  systemd              check of the unit
 ip               iproute2             interfaces and qdiscs
+tmux             tmux                 terminal of shaperd top
 ' ;;
 test-vm) needs='
 qemu-system-x86_64 qemu-system-x86   emulated machine

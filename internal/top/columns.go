@@ -18,8 +18,10 @@ type column struct {
 	cell  func(m *Model, r *row, t *track, width int) []span
 }
 
-// gap is between two columns, and before the first, where the cursor is.
-const gap = 2
+const (
+	gap    = 2    // between two columns, and before the first, where the cursor is
+	indent = "  " // of classes below their link
+)
 
 // Their order on a line.
 const (
@@ -37,8 +39,8 @@ const (
 
 // columns are all there are. Widths are the least; fit gives more.
 var columns = [...]column{
-	colName: {title: "CLASS", width: 8, cell: func(_ *Model, r *row, _ *track, _ int) []span {
-		return []span{{r.class.Name, plain}}
+	colName: {title: indent + "CLASS", width: 10, cell: func(_ *Model, r *row, _ *track, _ int) []span {
+		return []span{{indent + r.class.Name, plain}}
 	}},
 	colRate: {title: "RATE", width: 9, rank: 8, right: true, cell: func(_ *Model, r *row, _ *track, _ int) []span {
 		return []span{{configured(r.class.Rate), plain}}
@@ -55,7 +57,7 @@ var columns = [...]column{
 	colMinute: {title: "MINUTE", width: 10, rank: 3, cell: func(m *Model, r *row, t *track, width int) []span {
 		return []span{{m.minute(&t.history, m.scaleOf(r), width), plain}}
 	}},
-	colBorrowed: {title: "BORROWED", width: 8, rank: 4, right: true, cell: func(_ *Model, _ *row, t *track, _ int) []span {
+	colBorrowed: {title: "BORROW", width: 6, rank: 4, right: true, cell: func(_ *Model, _ *row, t *track, _ int) []span {
 		if math.IsNaN(t.borrowed) || t.borrowed == 0 {
 			return []span{{"-", faint}}
 		}
@@ -70,13 +72,13 @@ var columns = [...]column{
 		}
 		return []span{{figures.Bytes(r.class.Backlog), quiet(r.class.Backlog == 0, plain)}}
 	}},
-	colWait: {title: "WAIT", width: 6, rank: 5, right: true, cell: func(_ *Model, _ *row, t *track, _ int) []span {
+	colWait: {title: "WAIT", width: 6, rank: 6, right: true, cell: func(_ *Model, _ *row, t *track, _ int) []span {
 		if t.wait < 0 {
 			return []span{{"-", faint}}
 		}
 		return []span{{milliseconds(t.wait), plain}}
 	}},
-	colDrops: {title: "DROPS", width: 6, rank: 6, right: true, cell: func(_ *Model, r *row, t *track, _ int) []span {
+	colDrops: {title: "DROPS", width: 6, rank: 5, right: true, cell: func(_ *Model, r *row, t *track, _ int) []span {
 		switch {
 		case r.link.Datapath == "relay":
 			return []span{{"-", faint}}
@@ -128,7 +130,7 @@ func (m *Model) fit(rows []row) (widths [len(columns)]int) {
 	longest, relay, kernel := 0, false, false
 	for i := range rows {
 		if rows[i].class != nil {
-			longest = max(longest, len(rows[i].class.Name))
+			longest = max(longest, len(indent)+len(rows[i].class.Name))
 			relay = relay || rows[i].link.Datapath == "relay"
 			kernel = kernel || rows[i].link.Datapath != "relay"
 		}

@@ -33,6 +33,10 @@ var (
 	}
 )
 
+// something is the part of a scale from which on a rate shows, however little it
+// fills. Below is what a mean still has of traffic that has ended.
+const something = 0.001
+
 // bar draws a rate on a scale, with a mark at the guaranteed rate. What is above
 // the mark is borrowed.
 func (g *glyphs) bar(now, guaranteed, scale float64, cells int) []span {
@@ -40,8 +44,8 @@ func (g *glyphs) bar(now, guaranteed, scale float64, cells int) []span {
 	filled, mark := 0, -1
 	if scale > 0 {
 		filled = int(min(now/scale, 1)*float64(steps*cells) + 0.5)
-		if now > 0 {
-			filled = max(filled, 1) // a sign of life
+		if now >= scale*something {
+			filled = max(filled, 1)
 		}
 		if guaranteed > 0 {
 			mark = min(int(guaranteed/scale*float64(cells)), cells-1)
@@ -77,7 +81,7 @@ func (g *glyphs) minute(h *history, scale float64, cells int) string {
 		switch {
 		case math.IsNaN(v):
 			text.WriteByte(' ')
-		case v <= 0 || scale <= 0:
+		case v < scale*something || scale <= 0:
 			text.WriteRune(g.levels[0])
 		default:
 			text.WriteRune(g.levels[max(1, int(min(v/scale, 1)*float64(top)+0.5))])

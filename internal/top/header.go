@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"charm.land/lipgloss/v2"
+
 	"shaperd/internal/admin"
 	"shaperd/internal/figures"
 )
@@ -46,8 +48,12 @@ func (m *Model) header() []string {
 	for _, warning := range warnings(s) {
 		lines = append(lines, m.line(m.width, false, span{warning, warn}))
 	}
-	if notes := m.notes(s); notes != "" {
-		lines = append(lines, m.line(m.width, false, span{notes, plain}))
+	notes := m.notes(s)
+	if one := strings.Join(notes, m.between); lipgloss.Width(one) <= m.width && len(notes) > 0 {
+		notes = []string{one}
+	}
+	for _, note := range notes {
+		lines = append(lines, m.line(m.width, false, span{note, plain}))
 	}
 	return lines
 }
@@ -99,8 +105,7 @@ func warnings(s *admin.Status) (all []string) {
 }
 
 // notes are what is not as the file says, and what will change.
-func (m *Model) notes(s *admin.Status) string {
-	var all []string
+func (m *Model) notes(s *admin.Status) (all []string) {
 	if n := len(s.Overrides); n > 0 {
 		o := s.Overrides[n-1] // the newest; most have one
 		text := "set by hand: " + strings.TrimSpace(o.Class+" "+o.Link) + amounts(o)
@@ -131,7 +136,7 @@ func (m *Model) notes(s *admin.Status) string {
 		}
 		all = append(all, text)
 	}
-	return strings.Join(all, m.between)
+	return all
 }
 
 func amounts(o admin.Override) (text string) {

@@ -5,11 +5,12 @@ import "strings"
 // helpLines explain the keys and the figures. They fit 80x24.
 func (m *Model) helpLines() (lines []string) {
 	const text = `
+
 KEYS
   up down j k   select; page up and down, home, end
   enter         the sessions of a relay's class; esc goes back
   s             sort classes: policy order, rate now, drops, waiting
-  /             show only links and classes with a text in their name; esc shows all
+  /             only links and classes with a text in their name; esc: all
   p space       pause: what is shown stays
   q ctrl+c      quit
 
@@ -17,11 +18,11 @@ FIGURES
   bar           the rate now. Full is the class's ceil, or else the link's rate;
                 % is the guaranteed rate: what is right of it is borrowed
   MINUTE        the last minute on the same scale, peaks, since this view began
-  BORROWED      share of what was just sent that was above the guaranteed rate
+  BORROW        share of what was just sent that was above the guaranteed rate
   WAITING       relay: sessions that wait for their turn / all; kernel: bytes
   WAIT          how long a turn was just waited for, on average
   DROPS         packets that the kernel dropped`
-	for line := range strings.Lines(strings.TrimPrefix(text, "\n")) {
+	for line := range strings.Lines(text[1:]) {
 		kind := plain
 		if !strings.HasPrefix(line, " ") {
 			kind = strong

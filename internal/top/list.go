@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"shaperd/internal/admin"
@@ -41,7 +42,7 @@ func newList(s *admin.Status, r row) *list {
 		}
 	}
 	if r.link.Datapath != "relay" {
-		l.reason = "the kernel shapes packets and knows no sessions: relays have them"
+		l.reason = "the kernel knows no sessions: relays have them"
 	}
 	return l
 }
@@ -71,7 +72,7 @@ func (l *list) rate(s *admin.Session) string {
 	return figures.Bits(float64(moved-then) * 8 / l.apart.Seconds())
 }
 
-// heading says what the list is of, and its column titles below.
+// listHead says what the list is of, and its column titles below.
 func (m *Model) listHead() []string {
 	l := m.list
 	note := "asking" + m.cut
@@ -89,9 +90,9 @@ func (m *Model) listHead() []string {
 	}
 	head := m.line(m.width, false, span{l.title, strong}, span{"  " + note, plain})
 	if len(l.sessions) == 0 {
-		return []string{head, ""}
+		return []string{"", head}
 	}
-	return []string{head, m.line(m.width, false, span{m.sessionLine([]string{"CLIENT", "UPSTREAM", "AGE", "NOW", "UP", "DOWN", ""}), faint})}
+	return []string{"", head, m.line(m.width, false, span{m.sessionLine([]string{"CLIENT", "UPSTREAM", "AGE", "NOW", "UP", "DOWN", ""}), faint})}
 }
 
 // listBody are the lines of the sessions from the scroll on.
@@ -130,7 +131,7 @@ func (m *Model) sessionLine(cells []string) string {
 			text += m.pad(cell, widths[i], i >= 2 && i <= 5) + "  "
 		}
 	}
-	return text
+	return strings.TrimRight(text, " ")
 }
 
 // plural counts things.

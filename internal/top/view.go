@@ -20,7 +20,7 @@ func (m *Model) frame() string {
 	place := ""
 	switch {
 	case m.help:
-		body = m.helpLines()
+		body, height = m.helpLines(), m.height
 	case m.status == nil:
 	case m.list != nil:
 		lines = append(lines, m.listHead()...)
@@ -48,9 +48,15 @@ func (m *Model) frame() string {
 	return strings.Join(lines, "\n")
 }
 
-// bodyHeight is how many lines are left for rows: without the header, two lines
-// of titles, and the keys.
-func (m *Model) bodyHeight() int { return max(m.height-len(m.header())-3, 1) }
+// bodyHeight is how many lines are left for rows: without the header, the titles
+// and the keys.
+func (m *Model) bodyHeight() int {
+	titles := 2
+	if m.list != nil {
+		titles = 3 // with its heading
+	}
+	return max(m.height-len(m.header())-titles-1, 1)
+}
 
 // emptiness says why there is no row.
 func (m *Model) emptiness() string {
@@ -106,8 +112,7 @@ func (m *Model) rowLine(rows []row, n int, widths [len(columns)]int) string {
 	return m.line(m.width, selected, trimmed(spans)...)
 }
 
-// linkSpans are a link's name and rate, its minute in the column of the classes'
-// where there is room, and what is wrong with it.
+// linkSpans are a link's name and rate, its last minute, and what is wrong with it.
 func (m *Model) linkSpans(r *row, widths [len(columns)]int) []span {
 	l := r.link
 	rate := " without a limit"
@@ -115,14 +120,20 @@ func (m *Model) linkSpans(r *row, widths [len(columns)]int) []span {
 		rate = " of " + configured(l.Rate)
 	}
 	spans := []span{{l.Name, strong}, {"  " + figures.Bits(l.Achieved) + rate, plain}}
+	// Bar and minute stand below those of the classes, where the text leaves room.
 	at := 0
-	for i, w := range widths[:colMinute] {
-		if w > 0 && i < colMinute {
+	for i, w := range widths {
+		if room := at - widthOf(spans); room > 0 && w > 0 && (i == colBar || i == colMinute) {
+			spans = append(spans, span{strings.Repeat(" ", room), plain})
+			if i == colBar {
+				spans = append(spans, m.bar(l.Achieved, 0, m.scaleOf(r), w)...)
+			} else {
+				spans = append(spans, span{m.minute(&m.tracks[r.key].history, m.scaleOf(r), w), plain})
+			}
+		}
+		if w > 0 {
 			at += w + gap
 		}
-	}
-	if room := at - widthOf(spans); room > 0 && widths[colMinute] > 0 {
-		spans = append(spans, span{strings.Repeat(" ", room), plain}, span{m.minute(&m.tracks[r.key].history, m.scaleOf(r), widths[colMinute]), plain})
 	}
 	if l.Applied != nil && *l.Applied != l.Rate {
 		spans = append(spans, span{"  the kernel has " + figures.Bits(float64(*l.Applied)), warn})
