@@ -12,6 +12,7 @@ promtool         prometheus           check of metrics and alerts
 prometheus       prometheus           queries of the dashboard
 systemd-analyze  systemd              check of the unit
 ip               iproute2             interfaces and qdiscs
+tmux             tmux                 terminal of shaperd top
 ' ;;
 test-vm) needs='
 qemu-system-x86_64 qemu-system-x86   emulated machine

@@ -24,7 +24,7 @@ func output(t *testing.T, wantCode int, args ...string) string {
 
 func TestHelp(t *testing.T) {
 	for _, command := range []string{"", "run", "check", "explain", "config", "config default", "version", "man", "completion", "demo", "plan", "apply", "clear",
-		"status", "set", "sessions", "reload", "drain", "log-level", "doctor"} {
+		"status", "set", "sessions", "reload", "drain", "log-level", "doctor", "top"} {
 		t.Run(command, func(t *testing.T) {
 			got := output(t, 0, append(strings.Fields(command), "--help")...)
 			golden(t, "help"+strings.ReplaceAll("-"+command, " ", "-")+".txt", got)
@@ -49,6 +49,9 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"explain good.yaml --pcap x --src 192.0.2.1", "--pcap brings its own flows"},
 		{"man", "accepts 1 arg(s)"},
 		{"doctor a b", "accepts at most 1 arg(s)"},
+		{"top --interval 100ms", "--interval 100ms: give 250ms or more"},
+		{"top --once -n 2", "[once samples]"},
+		{"top -n -1", "--samples: give 0 or more"},
 	} {
 		got := output(t, 2, strings.Fields(tt.args)...)
 		if !strings.HasPrefix(got, "shaperd: ") || !strings.Contains(got, tt.want) {

@@ -44,6 +44,7 @@ func newRootCmd() *cobra.Command {
 		newApplyCmd(),
 		newClearCmd(),
 		newStatusCmd(),
+		newTopCmd(),
 		newSetCmd(),
 		newSessionsCmd(),
 		newReloadCmd(),

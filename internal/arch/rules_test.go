@@ -28,13 +28,15 @@ var layers = map[string]struct {
 	"internal/httpd":   {nil, "it bounds what clients may take, whatever is served"},
 	"internal/metrics": {[]string{"internal/httpd", "shaper"}, "collectors read snapshots; they start and own nothing"},
 	"internal/admin":   {[]string{"internal/httpd"}, "it knows requests and answers; who does what is asked is the daemon's business"},
+	"internal/figures": {nil, "it writes numbers, whatever they count"},
+	"internal/top":     {[]string{"internal/admin", "internal/figures", "shaper"}, "a live view of what a daemon answers; it needs no policy and no datapath"},
 	"systemd":          {nil, "it passes words to systemd and knows nothing of who serves what"},
 	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/admin", "internal/httpd", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
 	"internal/lab":     {[]string{"internal/measure", "shaper"}, "it builds hosts and sends traffic, whatever shapes it"},
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
 	"internal/doctor":  {[]string{"classify", "configs", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
-	"cmd/shaperd":      {[]string{"classify", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "netlink", "shaper"}, "commands read files, call one function and print"},
+	"cmd/shaperd":      {[]string{"classify", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
 
 	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
@@ -77,6 +79,11 @@ var bans = []ban{
 		imports: []string{"github.com/spf13/..."},
 		except:  []string{"cmd/shaperd"}, tests: true,
 		because: "flags are the program's surface; a package takes values",
+	},
+	{
+		imports: []string{"charm.land/...", "github.com/charmbracelet/..."},
+		except:  []string{"internal/top"}, tests: true,
+		because: "drawing on a terminal is the live view's; commands print lines, which pipes and logs keep",
 	},
 	{
 		imports: []string{"github.com/goccy/go-yaml/..."},
