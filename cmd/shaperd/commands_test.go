@@ -48,7 +48,7 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"explain good.yaml --pcap x --src 192.0.2.1", "--pcap brings its own flows"},
 		{"man", "accepts 1 arg(s)"},
 		{"top --interval 100ms", "--interval 100ms: give 250ms or more"},
-		{"top --once -n 2", "[once samples]"},
+		{"top --once -n 2", "give --once or --samples"},
 		{"top -n -1", "--samples: give 0 or more"},
 	} {
 		got := output(t, 2, strings.Fields(tt.args)...)
