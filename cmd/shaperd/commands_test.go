@@ -50,7 +50,7 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"man", "accepts 1 arg(s)"},
 		{"doctor a b", "accepts at most 1 arg(s)"},
 		{"top --interval 100ms", "--interval 100ms: give 250ms or more"},
-		{"top --once -n 2", "[once samples]"},
+		{"top --once -n 2", "give --once or --samples"},
 		{"top -n -1", "--samples: give 0 or more"},
 	} {
 		got := output(t, 2, strings.Fields(tt.args)...)

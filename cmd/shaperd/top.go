@@ -34,16 +34,17 @@ func newTopCmd() *cobra.Command {
 		Args:    cobra.NoArgs,
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&o.Interval, "interval", time.Second, "`TIME` between two looks, 250ms or more")
+	flags.DurationVar(&o.Interval, "interval", time.Second, "`TIME` between two looks, 250ms or more (1s)")
 	flags.IntVarP(&o.Samples, "samples", "n", 0, "end after `N` looks; 0 goes on")
 	flags.BoolVar(&once, "once", false, "look once")
-	cmd.MarkFlagsMutuallyExclusive("samples", "once")
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
 		switch {
 		case o.Interval < top.MinInterval:
 			return usageError{fmt.Errorf("--interval %v: give %v or more", o.Interval, top.MinInterval)}
 		case o.Samples < 0:
 			return usageError{errors.New("--samples: give 0 or more")}
+		case once && flags.Changed("samples"):
+			return usageError{errors.New("give --once or --samples, not both")}
 		case once:
 			o.Samples = 1
 		}
