@@ -10,6 +10,7 @@ test) needs='
 gcc              gcc,libc6-dev        race detector
 promtool         prometheus           check of the metrics'\'' names and units
 systemd-analyze  systemd              check of the unit
+chromium         chromium             browser that tests the web page
 ip               iproute2             interfaces and qdiscs
 ' ;;
 test-vm) needs='

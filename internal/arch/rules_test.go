@@ -27,8 +27,9 @@ var layers = map[string]struct {
 
 	"internal/metrics": {[]string{"shaper"}, "collectors read snapshots; they start and own nothing"},
 	"internal/admin":   {nil, "it knows requests and answers; who does what is asked is the daemon's business"},
+	"internal/page":    {[]string{"internal/admin"}, "it shows a status to everyone; who has one to show is the daemon's business"},
 	"systemd":          {nil, "it passes words to systemd and knows nothing of who serves what"},
-	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/admin", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
+	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/admin", "internal/metrics", "internal/page", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
 	"internal/lab":     {[]string{"internal/measure", "shaper"}, "it builds hosts and sends traffic, whatever shapes it"},
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
@@ -94,6 +95,11 @@ var bans = []ban{
 		imports: []string{"github.com/coreos/go-systemd/..."},
 		except:  []string{"systemd"}, tests: true,
 		because: "what systemd wants to be told, and how, is one package's business",
+	},
+	{
+		imports: []string{"github.com/chromedp/..."},
+		except:  []string{"internal/page"}, tests: true,
+		because: "a browser tests the page, and nothing of it is in the program",
 	},
 	{
 		imports: []string{"golang.org/x/time/...", "github.com/juju/ratelimit/..."},
