@@ -25,43 +25,47 @@ type load struct {
 
 var (
 	egress = []load{
-		{"voice", 2, 10, 1.6, 0.25, 0}, {"web", 20, 50, 24, 0.45, 11}, {"backup", 5, 5, 4.9, 0.02, 3}, {"bulk", 10, 50, 14, 0.5, 40},
+		{"voice", 2, 10, 1.6, 0.25, 0}, {"web", 20, 50, 24, 0.45, 11}, {"backup", 5, 5, 4.9, 0.02, 3}, {"bulk", 10, 50, 17, 0.5, 40},
 	}
 	ingress = []load{
 		{"voice", 2, 10, 1.9, 0.2, 5}, {"web", 80, 200, 96, 0.5, 30}, {"backup", 5, 5, 0, 0, 0}, {"bulk", 10, 200, 52, 0.6, 70},
 	}
 )
 
-// at is the load at a second: a mean with two waves, and bits sent up to then.
-func (l load) at(second int) (rate, sent float64) {
-	for t := range second {
-		s := float64(t) + l.phase
-		rate = 1e6 * min(l.ceil, l.mean*(1+l.wave*(0.7*math.Sin(s/9)+0.3*math.Sin(s/2.3))))
-		sent += rate
-	}
-	return rate, sent
+// at is what the load would send at a second, in bits per second: a mean with two waves.
+func (l load) at(second int) float64 {
+	s := float64(second) + l.phase
+	return 1e6 * min(l.ceil, l.mean*(1+l.wave*(0.7*math.Sin(s/9)+0.3*math.Sin(s/2.3))))
 }
 
-func link(name, datapath string, mbit int64, second int, loads []load) admin.Link {
-	out := admin.Link{Name: name, Datapath: datapath, Rate: mbit * 1e6, Classes: []admin.Class{}}
-	for _, l := range loads {
-		rate, sent := l.at(second)
-		c := admin.Class{
-			Name: l.name, Rate: int64(l.rate * 1e6), Ceil: int64(l.ceil * 1e6), Achieved: rate, Sent: uint64(sent / 8),
-			Borrowed: uint64(max(0, sent/8-float64(second)*l.rate*125000)),
+// link is one that has had the loads for some seconds; what does not fit, the last does without.
+func link(name, datapath string, mbit int64, seconds int, loads []load) admin.Link {
+	out := admin.Link{Name: name, Datapath: datapath, Rate: mbit * 1e6, Classes: make([]admin.Class, len(loads))}
+	for second := range seconds {
+		left := float64(out.Rate)
+		for i, l := range loads {
+			rate := min(l.at(second), left)
+			left -= rate
+			c := &out.Classes[i]
+			c.Name, c.Rate, c.Ceil, c.Achieved = l.name, int64(l.rate*1e6), int64(l.ceil*1e6), rate
+			c.Sent += uint64(rate / 8)
+			c.Borrowed += uint64(max(0, rate/8-float64(c.Rate)/8))
 		}
-		if datapath == "kernel" {
-			c.Packets, c.Borrowed = c.Sent/1200, c.Borrowed/1200
-			if l.name == "backup" {
-				c.Dropped, c.Backlog = uint64(second/3), uint64(31000+400*(second%7))
-			}
-		} else {
-			c.Sessions = int(rate/4e6) + 1
-			c.Backlogged = c.Sessions / 3
-		}
-		out.Achieved += rate
+		out.Achieved = float64(out.Rate) - left
+	}
+	for i := range out.Classes {
+		c := &out.Classes[i]
 		out.Sent += c.Sent
-		out.Classes = append(out.Classes, c)
+		switch {
+		case datapath == "relay":
+			c.Sessions = int(c.Achieved/4e6) + 1
+			c.Backlogged = c.Sessions / 3
+		default:
+			c.Packets, c.Borrowed = c.Sent/1200, c.Borrowed/1200
+			if c.Name == "backup" && c.Sent > 0 {
+				c.Dropped, c.Backlog = uint64(seconds/3), uint64(31000+400*(seconds%7))
+			}
+		}
 	}
 	return out
 }

@@ -1,21 +1,24 @@
 // How amounts are written: as the policy file counts them, in powers of 1000,
 // with three digits, which is what fits a glance.
 
-function scaled(n, units, space) {
+function scaled(n, units, space, exact = false) {
   let i = 0;
   while (n >= 999.5 && i < units.length - 1) {
     n /= 1000;
     i++;
   }
   const digits = i === 0 || n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2;
-  return `${Number(n.toFixed(digits))}${space}${units[i]}`;
+  const text = n.toFixed(digits);
+  return `${exact ? text : Number(text)}${space}${units[i]}`;
 }
 
 const bits = ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s', 'Tbit/s'];
 
 export const rate = (n) => scaled(n, bits, '\u00a0');
-export const bytes = (n) => scaled(n, ['B', 'kB', 'MB', 'GB', 'TB', 'PB'], '\u00a0');
-export const count = (n) => n.toLocaleString('en');
+// measured keeps zeros at the end: an amount that changes each second must not change its width.
+export const measured = (n) => scaled(n, bits, '\u00a0', true);
+export const bytes = (n) => scaled(n, ['B', 'kB', 'MB', 'GB', 'TB', 'PB'], '\u00a0', true);
+export const count = (n) => (n < 100000 ? n.toLocaleString('en') : scaled(n, ['', 'k', 'M', 'G', 'T'], ''));
 export const percent = (part) => `${Math.round(part * 100)}\u00a0%`;
 
 // short is a rate for an axis.

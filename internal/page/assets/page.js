@@ -53,8 +53,8 @@ function show(status, now) {
   state(status.state === 'ready' ? 'ready' : 'draining', status.state);
   fact('policy', status.policy);
   fact('up for', format.span((now - Date.parse(status.started)) / 1000));
-  fact('next change', notes.next(status, now));
   fact('overrides', status.overrides.length === 0 ? 'none' : format.count(status.overrides.length));
+  fact('next change', notes.next(status, now));
   list('warnings', notes.warnings(status));
   list('overrides', notes.overrides(status));
   $('version').textContent = `shaperd ${status.version}`;

@@ -21,6 +21,9 @@ const COLUMNS = {
   relay: ['borrowed', 'sent', 'waiting', 'sessions'],
 };
 
+const RANGE = 'guaranteed \u2013 ceiling';
+const COLUMN = { [RANGE]: 'use' };
+
 const MEANING = {
   borrowed: 'Part of what was sent in the last 10 seconds above the guaranteed rate',
   sent: 'Sent since the start',
@@ -49,7 +52,9 @@ export class Panel {
         element('h2', { id, textContent: link.name }),
         element('span', { className: 'badge', textContent: link.datapath }),
         element('p', {}, this.now, ' ', this.of)),
-      element('div', { className: 'body' }, place, this.table(id)));
+      element('div', { className: 'body' },
+        element('div', {}, element('p', { className: 'caption', textContent: `bit/s, last 2 minutes${link.rate > 0 ? '; dashed: the link\u2019s rate' : ''}` }), place),
+        this.table(id)));
     this.section.setAttribute('aria-labelledby', id);
     this.place = place;
     this.start = () => new Chart(place, link.classes.map((c) => c.name), colours);
@@ -62,11 +67,11 @@ export class Panel {
 
   table(id) {
     const title = (name, text) => {
-      const th = element('th', { scope: 'col', textContent: name, className: name });
+      const th = element('th', { scope: 'col', textContent: name, className: COLUMN[name] ?? name });
       if (text) th.title = text;
       return th;
     };
-    const head = element('tr', {}, title('class'), title('now'), title('guaranteed \u2013 ceiling'), ...this.columns.map((c) => title(c, MEANING[c])));
+    const head = element('tr', {}, title('class'), title('now'), title(RANGE), ...this.columns.map((c) => title(c, MEANING[c])));
     const table = element('table', {}, element('thead', {}, head), element('tbody', {}, ...this.rows.map((r) => r.tr)));
     table.setAttribute('aria-labelledby', id);
     // A phone lays rows out as blocks, which would take their meaning from them.
@@ -81,9 +86,8 @@ export class Panel {
     this.chart ??= this.start(); // it has a size only once it is in the page
     this.history.add(t, link.classes);
     const lately = this.history.lately();
-    set(this.now, format.rate(link.achieved));
+    set(this.now, format.measured(link.achieved));
     set(this.of, link.rate > 0 ? `of ${format.rate(link.rate)}` : 'without a limit');
-    this.section.classList.toggle('full', link.rate > 0 && link.achieved >= 0.97 * link.rate);
     link.classes.forEach((c, i) => this.rows[i].update(c, lately[i], link));
     this.chart.draw(this.history.columns(), t, link.rate);
   }
@@ -120,7 +124,7 @@ class Row {
     this.lent.style.width = part(Math.max(0, Math.min(c.achieved, scale) - c.rate));
     this.mark.hidden = c.rate <= 0 || c.rate >= scale;
     this.mark.style.left = part(c.rate);
-    set(this.now, format.rate(c.achieved));
+    set(this.now, format.measured(c.achieved));
     const most = ceil ? format.rate(ceil) : 'no limit';
     set(this.range, c.rate === ceil ? most : `${c.rate > 0 ? format.rate(c.rate) : '0'} \u2013 ${most}`);
     for (const [name, td] of Object.entries(this.cells)) set(td, CELLS[name](c, before, link));
@@ -133,7 +137,7 @@ const CELLS = {
   borrowed(c, before, link) {
     const total = (x) => (link.datapath === 'kernel' ? x.packets ?? 0 : x.sent);
     const sent = total(c) - total(before);
-    return sent > 0 ? format.percent(Math.min(1, (c.borrowed - before.borrowed) / sent)) : '\u2013';
+    return sent > 0 ? format.percent(Math.min(1, Math.max(0, (c.borrowed - before.borrowed) / sent))) : '\u2013';
   },
   sent: (c) => format.bytes(c.sent),
   drops(c, before) {
