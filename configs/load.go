@@ -65,6 +65,7 @@ func (r *report) policy(p *Policy, f *value[fileSpec]) {
 	r.classes(p, &f.v.Classes)
 	r.places(p, &f.v)
 	p.Metrics = f.v.Metrics.v.Listen.v.AddrPort
+	p.Page = p.Metrics.IsValid() && !f.v.Metrics.v.Page.v.off
 	p.KeepOnExit = f.v.OnExit.v.keep
 	p.Admin = f.v.Admin.v.values()
 	if !f.v.Relays.given() && !f.v.Interfaces.given() {

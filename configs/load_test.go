@@ -113,7 +113,7 @@ metrics: {listen: "127.0.0.1:9477"}
 			},
 		},
 		Interfaces: []Interface{{Name: "ppp*", Line: 17, Overhead: 46, Egress: link("ppp* egress", 100*shaper.Mbit), Ingress: link("ppp* ingress", 400*shaper.Mbit)}},
-		Metrics:    netip.MustParseAddrPort("127.0.0.1:9477"),
+		Metrics:    netip.MustParseAddrPort("127.0.0.1:9477"), Page: true,
 	}
 	if !reflect.DeepEqual(values(p), want) {
 		t.Errorf("got\n%+v\nwant\n%+v", p, want)

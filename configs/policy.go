@@ -26,6 +26,8 @@ type Policy struct {
 	Interfaces []Interface
 	// Metrics is where Prometheus metrics are served; the zero AddrPort serves none.
 	Metrics netip.AddrPort
+	// Page serves the web page beside the metrics.
+	Page bool
 	// KeepOnExit has the kernel go on shaping the interfaces when the daemon ends.
 	KeepOnExit bool
 	// Admin is the control socket.

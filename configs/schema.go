@@ -165,6 +165,8 @@ type timeoutsSpec struct {
 type metricsSpec struct {
 	// Address and port to serve them on, or off.
 	Listen value[metricsAddr] `key:"listen,required"`
+	// The web page at / that shows links and classes, live: on or off. Not given: on.
+	Page value[pageSwitch] `key:"page"`
 }
 
 type adminSpec struct {

@@ -100,6 +100,20 @@ func (o *onExit) parse(text string) error {
 	return nil
 }
 
+// pageSwitch is whether the web page is served.
+type pageSwitch struct{ off bool }
+
+func (*pageSwitch) format() format {
+	return format{what: "on or off", example: "off", enum: []string{"on", "off"}}
+}
+
+func (s *pageSwitch) parse(text string) error {
+	if s.off = text == "off"; !s.off && text != "on" {
+		return unknown(text, "value", s.format().enum)
+	}
+	return nil
+}
+
 type relayKind struct{ RelayKind }
 
 func (*relayKind) format() format {

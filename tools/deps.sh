@@ -11,6 +11,7 @@ gcc              gcc,libc6-dev        race detector
 promtool         prometheus           check of metrics and alerts
 prometheus       prometheus           queries of the dashboard
 systemd-analyze  systemd              check of the unit
+chromium         chromium             browser that tests the web page
 ip               iproute2             interfaces and qdiscs
 tmux             tmux                 terminal of shaperd top
 ' ;;

@@ -91,6 +91,9 @@ func welcome(w io.Writer, s daemon.Serving) {
 	}
 	if s.Metrics.IsValid() {
 		fmt.Fprintf(w, "metrics   http://%s/metrics\n", reachable(s.Metrics))
+		if s.Policy.Page {
+			fmt.Fprintf(w, "page      http://%s/\n", reachable(s.Metrics))
+		}
 	}
 	if s.Control == "" {
 		fmt.Fprintf(w, "reload    kill -HUP %d\n", os.Getpid())

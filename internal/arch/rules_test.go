@@ -31,7 +31,8 @@ var layers = map[string]struct {
 	"internal/figures": {nil, "it writes numbers, whatever they count"},
 	"internal/top":     {[]string{"internal/admin", "internal/figures", "shaper"}, "a live view of what a daemon answers; it needs no policy and no datapath"},
 	"systemd":          {nil, "it passes words to systemd and knows nothing of who serves what"},
-	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/admin", "internal/httpd", "internal/metrics", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
+	"internal/daemon":  {[]string{"classify", "configs", "conn", "internal/admin", "internal/httpd", "internal/metrics", "internal/page", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
+	"internal/page":    {[]string{"internal/admin"}, "it shows a status to everyone; who has one to show is the daemon's business"},
 	"internal/lab":     {[]string{"internal/measure", "shaper"}, "it builds hosts and sends traffic, whatever shapes it"},
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
 	"internal/doctor":  {[]string{"classify", "configs", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
@@ -104,6 +105,11 @@ var bans = []ban{
 		imports: []string{"github.com/coreos/go-systemd/..."},
 		except:  []string{"systemd"}, tests: true,
 		because: "what systemd wants to be told, and how, is one package's business",
+	},
+	{
+		imports: []string{"github.com/chromedp/..."},
+		except:  []string{"internal/page"}, tests: true,
+		because: "a browser tests the page, and nothing of it is in the program",
 	},
 	{
 		imports: []string{"golang.org/x/time/...", "github.com/juju/ratelimit/..."},

@@ -70,7 +70,7 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 		}
 	}
 	if c.moved = d.policy == nil || p.Metrics != d.policy.Metrics; c.moved && p.Metrics.IsValid() {
-		server, err := metrics.Listen(p.Metrics, d.metrics.Handler(d.health()))
+		server, err := metrics.Listen(p.Metrics, d.web())
 		if err != nil {
 			return c, fmt.Errorf("%s: metrics: %w", p.Name, err)
 		}

@@ -2,11 +2,8 @@ package metrics
 
 import (
 	"context"
-	"fmt"
-	"html"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -23,32 +20,28 @@ type Health struct {
 	Ready func(context.Context) error // everything serves, and goes on to
 }
 
-// A Page is served beside what Handler serves. One for "/" replaces the index.
-type Page struct {
-	Path    string // as of http.ServeMux; all below it when it ends in a slash
-	About   string // for the index
-	Handler http.Handler
-}
+const index = `<!doctype html>
+<title>shaperd</title>
+<h1>shaperd</h1>
+<p><a href="/metrics">/metrics</a> for Prometheus</p>
+<p><a href="/healthz">/healthz</a> is 200 while the daemon responds</p>
+<p><a href="/readyz">/readyz</a> is 200 while everything serves</p>
+`
 
 // Handler serves /metrics, /healthz (200 while alive, else 503), /readyz (200
-// while ready, else 503), the pages, and an index of them all. Every answer
-// has headers that keep browsers from doing anything else with it; a page may
-// set others.
-func (m *Metrics) Handler(health Health, pages ...Page) http.Handler {
-	pages = append([]Page{
-		{"/metrics", "for Prometheus", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-			Registry: m.registry, MaxRequestsInFlight: maxScrapes,
-		})},
-		{"/healthz", "is 200 while the daemon responds", probe(health.Alive)},
-		{"/readyz", "is 200 while everything serves", probe(health.Ready)},
-	}, pages...)
+// while ready, else 503), and an index of them. Every answer has headers that
+// keep browsers from doing anything else with it.
+func (m *Metrics) Handler(health Health) http.Handler {
 	mux := http.NewServeMux()
-	for _, p := range pages {
-		mux.Handle(p.Path, p.Handler)
-	}
-	if !slices.ContainsFunc(pages, func(p Page) bool { return p.Path == "/" }) {
-		mux.Handle("/{$}", index(pages))
-	}
+	mux.Handle("/metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		Registry: m.registry, MaxRequestsInFlight: maxScrapes,
+	}))
+	mux.Handle("/healthz", probe(health.Alive))
+	mux.Handle("/readyz", probe(health.Ready))
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, index)
+	})
 	return secured(mux)
 }
 
@@ -61,19 +54,6 @@ func probe(check func(context.Context) error) http.Handler {
 			return
 		}
 		io.WriteString(w, "ok\n")
-	})
-}
-
-func index(pages []Page) http.Handler {
-	var text strings.Builder
-	text.WriteString("<!doctype html>\n<title>shaperd</title>\n<h1>shaperd</h1>\n")
-	for _, p := range pages {
-		path := html.EscapeString(p.Path)
-		fmt.Fprintf(&text, "<p><a href=\"%s\">%s</a> %s</p>\n", path, path, html.EscapeString(p.About))
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		io.WriteString(w, text.String())
 	})
 }
 

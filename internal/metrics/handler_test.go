@@ -3,7 +3,6 @@ package metrics
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -37,28 +36,15 @@ func TestProbesSayWhatIsWrongInALine(t *testing.T) {
 }
 
 func TestIndexNamesWhatIsServed(t *testing.T) {
-	page := Page{"/ui/", "the page", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) })}
-	base := serve(t, New(Build{}, twoClasses, kernelOfTwo).Handler(healthy, page))
+	base := serve(t, New(Build{}, twoClasses, kernelOfTwo).Handler(healthy))
 	index := get(t, base, "/", http.StatusOK)
-	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/ui/"} {
+	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
 		if !strings.Contains(index, `href="`+path+`"`) {
 			t.Errorf("index does not link to %s", path)
 		}
 		get(t, base, path, http.StatusOK)
 	}
-	if got := get(t, base, "/ui/a", http.StatusOK); got != "/ui/a" {
-		t.Errorf("below the page: %q", got)
-	}
 	get(t, base, "/other", http.StatusNotFound)
-}
-
-func TestPageMayTakeTheRoot(t *testing.T) {
-	home := Page{"/", "home", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "home") })}
-	base := serve(t, New(Build{}, twoClasses, kernelOfTwo).Handler(healthy, home))
-	if got := get(t, base, "/", http.StatusOK); got != "home" {
-		t.Errorf("GET / = %q", got)
-	}
-	get(t, base, "/healthz", http.StatusOK)
 }
 
 func TestAnswersAreForReadingOnly(t *testing.T) {
