@@ -143,8 +143,8 @@ func TestPauseByKeyboard(t *testing.T) {
 	before := s.asked.Load()
 	b.do(chromedp.KeyEvent("\r"))
 	b.until(`document.getElementById('pause').textContent === 'Pause' && document.getElementById('state').textContent === 'ready'`)
-	if s.asked.Load() == before {
-		t.Error("it does not ask when it goes on")
+	for s.asked.Load() == before { // the first answer may be one that is fresh enough; until fails when the tab's time is over
+		b.until(`document.getElementById('state').textContent === 'ready'`)
 	}
 	// A tab in the background asks nothing.
 	hide := `Object.defineProperty(document, 'hidden', { value: true, configurable: true })`
