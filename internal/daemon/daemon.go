@@ -42,6 +42,7 @@ type daemon struct {
 	Options
 	tasks   tasks
 	metrics *metrics.Metrics
+	sockets *conn.Inherited // for the first policy's relays
 
 	policy   *configs.Policy // in force; nil before the first
 	relays   []*relay
@@ -71,6 +72,8 @@ func Run(ctx context.Context, o Options) error {
 	d := &daemon{Options: o}
 	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, d.snapshot, d.kernelSnapshot)
 	d.raiseFileLimit()
+	d.sockets = conn.Inherit(systemd.Listeners())
+	defer d.sockets.Close()
 	p, err := o.Load()
 	if err != nil {
 		return err
@@ -81,6 +84,9 @@ func Run(ctx context.Context, o Options) error {
 	c, err := d.prepare(p)
 	if err != nil {
 		return err
+	}
+	for _, err := range d.sockets.Close() {
+		d.Log.Warn("socket closed", "error", err)
 	}
 	if err := d.start(c); err != nil {
 		return err
