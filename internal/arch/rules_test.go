@@ -35,6 +35,7 @@ var layers = map[string]struct {
 
 	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
+	"internal/systemdtest":  {nil, "it tests packages and units from outside"},
 	"internal/vm":           {nil, "it tests the kernel that other tests run on"},
 	"internal/arch":         {[]string{"configs", "internal/metrics", "shaper"}, "it compares the docs with what is exported and loaded"},
 }
