@@ -58,7 +58,7 @@ func TestKernelShapesWhileTheServiceIsAway(t *testing.T) {
 		if before < 100 {
 			t.Fatalf("%d packets counted of 100", before)
 		}
-		m.run("kill", "-KILL", pid)
+		m.kill("KILL", pid)
 		if !m.shaped() {
 			t.Error("the kernel shapes no more right after the kill")
 		}

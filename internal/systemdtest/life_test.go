@@ -77,7 +77,7 @@ func TestUpgradeKeepsThePolicyAndRestartsTheService(t *testing.T) {
 func TestPurgeLeavesNothing(t *testing.T) {
 	suites(t, func(t *testing.T, m *machine) {
 		m.install(built(t))
-		m.run("systemctl", "enable", "--now", "shaperd.service", "shaperd.socket")
+		m.run("systemctl", "enable", "--now", "shaperd.socket", "shaperd.service")
 		pid := m.mainPID()
 		m.write("/etc/shaperd/office.yaml", policy("1mbit"))
 
@@ -120,7 +120,7 @@ func TestPackageInstallsWhereNoSystemdRuns(t *testing.T) {
 		} {
 			t.Run(suite+" "+tt.name, func(t *testing.T) {
 				path := built(t)
-				cmd := nspawn(suite, "--bind-ro="+filepath.Dir(path)+":/packages", "--pipe", "sh", "-ec", tt.before+`
+				cmd := nspawn(t, suite, "--bind-ro="+filepath.Dir(path)+":/packages", "--pipe", "sh", "-ec", tt.before+`
 					dpkg --install /packages/`+filepath.Base(path)+` >/tmp/log 2>&1 || { cat /tmp/log; exit 1; }
 					stat -c %U:%G:%a `+policyFile+`
 					! command -v systemctl >/dev/null || systemctl is-enabled shaperd
@@ -134,4 +134,39 @@ func TestPackageInstallsWhereNoSystemdRuns(t *testing.T) {
 			})
 		}
 	}
+}
+
+// rpm calls the same scripts with the number of versions that are installed.
+func TestScriptsUnderstandRPM(t *testing.T) {
+	suites(t, func(t *testing.T, m *machine) {
+		script := func(name, arg string) {
+			t.Helper()
+			text, err := os.ReadFile(filepath.Join(root, "packaging", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.run("sh", "-c", string(text), name, arg)
+		}
+		script("preinst", "1")
+		m.makeInstall()
+		script("postinst", "1")
+		if got := m.enabled(); got != "enabled" { // as Debian's presets say
+			t.Errorf("a new service is %s", got)
+		}
+		m.run("systemctl", "start", "shaperd")
+		pid := m.mainPID()
+		script("preinst", "2")
+		script("postinst", "2")
+		m.awaitRestart(pid)
+		script("prerm", "1")
+		script("postrm", "1")
+		if got := m.property("ActiveState") + " " + m.enabled(); got != "active enabled" {
+			t.Errorf("the service is %s after an upgrade", got)
+		}
+		script("prerm", "0")
+		script("postrm", "0")
+		if got := m.property("ActiveState") + " " + m.enabled(); got != "inactive disabled" {
+			t.Errorf("the service is %s before its removal", got)
+		}
+	})
 }

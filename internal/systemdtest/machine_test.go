@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -51,12 +52,14 @@ func tree(suite string) string { return filepath.Join("../../bin/systemd", suite
 
 // nspawn is the command for a container on a suite's folder, whose changes are
 // kept in memory. It needs no service manager on the host.
-func nspawn(suite string, args ...string) *exec.Cmd {
+func nspawn(t *testing.T, suite string, args ...string) *exec.Cmd {
+	name := fmt.Sprintf("shaperd-%s-%d-%d", suite, os.Getpid(), machines.Add(1))
+	t.Cleanup(func() { _ = os.Remove("/run/systemd/nspawn/propagate/" + name) }) // systemd-nspawn leaves it
 	cmd := exec.Command("systemd-nspawn", append([]string{
 		"--quiet", "--directory=" + tree(suite), "--volatile=overlay", "--register=no", "--keep-unit", "--private-network",
 		"--capability=CAP_BPF,CAP_PERFMON", "--system-call-filter=bpf", "--console=pipe",
 		"--timezone=off", "--resolv-conf=off", "--link-journal=no",
-		"--machine=shaperd-" + suite + "-" + strconv.Itoa(int(machines.Add(1))),
+		"--machine=" + name,
 	}, args...)...)
 	cmd.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1")
 	return cmd
@@ -64,7 +67,7 @@ func nspawn(suite string, args ...string) *exec.Cmd {
 
 func boot(t *testing.T, suite string) *machine {
 	t.Helper()
-	m := &machine{t: t, nspawn: nspawn(suite, "--boot", "systemd.mask=systemd-modules-load.service"), ended: make(chan struct{})}
+	m := &machine{t: t, nspawn: nspawn(t, suite, "--boot", "systemd.mask=systemd-modules-load.service", "systemd.mask=systemd-logind.service"), ended: make(chan struct{})}
 	m.cgroup = filepath.Join(cgroups(t), fmt.Sprintf("shaperd-test-%d-%d", os.Getpid(), machines.Add(1)))
 	if err := os.Mkdir(m.cgroup, 0o755); err != nil {
 		t.Fatal(err)
@@ -77,13 +80,20 @@ func boot(t *testing.T, suite string) *machine {
 	defer dir.Close()
 	m.nspawn.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd()), Pdeathsig: syscall.SIGTERM}
 	m.nspawn.Stdout, m.nspawn.Stderr = &m.console, &m.console
-	if err := m.nspawn.Start(); err != nil {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // by which the kernel means the parent whose death is told
+		defer runtime.UnlockOSThread()
+		err := m.nspawn.Start()
+		started <- err
+		if err == nil {
+			_ = m.nspawn.Wait() // it is killed at the end
+			close(m.ended)
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		_ = m.nspawn.Wait() // it is killed at the end
-		close(m.ended)
-	}()
 	m.await("first process", func() bool {
 		m.leader = m.firstProcess()
 		return m.leader != 0

@@ -23,6 +23,7 @@ const policyFile = "/etc/shaperd/shaperd.yaml"
 // policy is a SOCKS5 proxy with the download rate, and whatever more.
 func policy(download string, more ...string) string {
 	return fmt.Sprintf(`classes:
+  - {name: web, match: {dport: 80}, rate: 30%%, ceil: 100%%}
   - {name: all, default: true, rate: 50%%, ceil: 100%%}
 relays:
   - {name: proxy, kind: socks5, listen: "127.0.0.1:1080", upload: 100mbit, download: %s}
@@ -45,6 +46,12 @@ func (m *machine) property(name string) string {
 }
 
 func (m *machine) mainPID() string { m.t.Helper(); return m.property("MainPID") }
+
+// kill sends a signal to a process, by its number in the machine.
+func (m *machine) kill(signal, pid string) {
+	m.t.Helper()
+	m.run("sh", "-c", "kill -"+signal+" "+pid)
+}
 
 // awaitRestart waits until another process than pid serves.
 func (m *machine) awaitRestart(pid string) {
@@ -188,7 +195,7 @@ func TestReloadTakesAPolicyIntoForceOrRefusesIt(t *testing.T) {
 		}
 		m.run("systemctl", "stop", "shaperd")
 		m.fail("systemctl", "start", "shaperd")
-		if text := m.journal(); !strings.Contains(text, policyFile+`:4:`) || !strings.Contains(text, `"mbps" means bits to some tools`) {
+		if text := m.journal(); !strings.Contains(text, policyFile+`:5:`) || !strings.Contains(text, `"mbps" means bits to some tools`) {
 			t.Errorf("the journal does not say what is wrong with the policy:\n%s", text)
 		}
 	})
@@ -230,7 +237,7 @@ func TestHungServiceIsRestarted(t *testing.T) {
 		m.dropIn("WatchdogSec=1")
 		m.run("systemctl", "start", "shaperd")
 		pid := m.mainPID()
-		m.run("kill", "-STOP", pid)
+		m.kill("STOP", pid)
 		m.awaitRestart(pid)
 		if text := m.run("journalctl", "--unit=shaperd.service", "--no-pager"); !strings.Contains(text, "atchdog timeout") {
 			t.Errorf("the journal does not name the watchdog:\n%s", text)

@@ -22,7 +22,8 @@ trap 'exit 1' HUP INT TERM
 
 # Nobody reads what is in the tree, and nothing in it must survive a crash.
 echo "Fetching Debian $1"
-unshare --mount --propagation private mmdebstrap --variant=essential --include=systemd,systemd-sysv,dbus,iproute2 \
+unshare --mount --propagation private mmdebstrap --variant=essential --include=systemd,systemd-sysv,dbus,iproute2,passwd \
 	--dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
 	--dpkgopt='path-exclude=/usr/share/locale/*' "$1" "$new" "$from" >"$new.log" 2>&1 || { cat "$new.log" >&2; exit 1; }
+touch "$new/etc/.updated" "$new/var/.updated" # or each boot would bring caches up to date
 mv "$new" "$2"
