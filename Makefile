@@ -52,7 +52,7 @@ test-systemd: man $(NFPM) ## as root: install the package in machines with the s
 	sh tools/deps.sh test-systemd
 	@for suite in $(SYSTEMD_SUITES); do sh tools/systemdtest/tree.sh $$suite bin/systemd/$$suite & all="$$all $$!"; done; for one in $$all; do wait $$one || exit 1; done
 	@$(GO) -C tools build -o ../bin/gotest ./gotest
-	SYSTEMD_SUITES="$(SYSTEMD_SUITES)" bin/gotest -count=1 -tags=systemd $(TESTFLAGS) ./internal/systemdtest
+	SYSTEMD_SUITES="$(SYSTEMD_SUITES)" bin/gotest -count=1 -parallel=5 -tags=systemd $(TESTFLAGS) ./internal/systemdtest
 
 build: ## build bin/shaperd
 	$(GO) build -o bin/shaperd ./cmd/shaperd

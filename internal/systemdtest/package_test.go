@@ -4,7 +4,6 @@ package systemdtest
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,23 +169,18 @@ func TestRPMHasWhatItNeeds(t *testing.T) {
 	}
 }
 
+// From two clones, by users with other habits.
 func TestSameCommitMakesTheSameBytes(t *testing.T) {
 	t.Parallel()
-	for _, format := range []string{"deb", "rpm"} {
-		var sums [2][sha256.Size]byte
-		for i := range sums {
-			path, err := pack(format, t.TempDir(), "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sums[i] = sha256.Sum256(data)
-		}
-		if sums[0] != sums[1] {
-			t.Errorf("two packages of the format %s differ", format)
-		}
+	var sums [2]string
+	for i, habit := range []string{"umask 022; TZ=UTC", "umask 077; TZ=Asia/Tokyo"} {
+		clone := filepath.Join(t.TempDir(), "shaperd")
+		output(t, "git", "clone", "--quiet", root, clone)
+		output(t, "install", "-D", filepath.Join(root, "bin/nfpm"), filepath.Join(clone, "bin/nfpm"))
+		output(t, "sh", "-c", habit+` exec make -s -C "$0" deb rpm`, clone)
+		sums[i] = output(t, "sh", "-c", `cd "$0"/bin && sha256sum *.deb *.rpm`, clone)
+	}
+	if sums[0] != sums[1] || strings.Count(sums[0], "\n") != 2 {
+		t.Errorf("two clones of a commit made\n%s%s", sums[0], sums[1])
 	}
 }
