@@ -8,21 +8,22 @@ umask 022
 
 [ $# = 2 ] || { echo "usage: build.sh deb|rpm FOLDER" >&2; exit 2; }
 format=$1 folder=$2
-commit=$(git rev-parse --short=8 HEAD)
 epoch=$(git log -1 --format=%ct)
 
 # version is that of the last tag, v1.2.3, with +N.gCOMMIT if N commits came
-# since; before the first tag one that is older than any. Both formats sort it
-# so, and allow no hyphen in it.
+# since; before the first tag one that is older than any; and +dirty if files
+# differ from the commit's. Both formats sort it so, and allow no hyphen in it.
 version() {
 	if tag=$(git describe --tags --match 'v[0-9]*' 2>/dev/null); then
-		echo "$tag" | sed -E 's/^v//; s/-([0-9]+)-g([0-9a-f]+)$/+\1.g\2/; s/-/~/g'
+		printf %s "$tag" | sed -E 's/^v//; s/-([0-9]+)-g([0-9a-f]+)$/+\1.g\2/; s/-/~/g'
 	else
-		echo "0.0.0~git$(git log -1 --format=%cd --date=format-local:%Y%m%d).$commit"
+		printf %s "0.0.0~git$(date -u -d "@$epoch" +%Y%m%d).$(git rev-parse --short=8 HEAD)"
 	fi
+	git diff --quiet HEAD || printf %s +dirty
 }
-PACKAGE_VERSION=${VERSION:-$(TZ=UTC version)}
+PACKAGE_VERSION=${VERSION:-$(version)}
 PACKAGE_ARCH=$(go env GOARCH)
+[ "$PACKAGE_ARCH" != arm ] || PACKAGE_ARCH=arm$(go env GOARM | cut -c1)
 export PACKAGE_VERSION PACKAGE_ARCH SOURCE_DATE_EPOCH="$epoch"
 
 stage=bin/package
@@ -37,7 +38,7 @@ find "$stage" -exec touch -h -d "@$epoch" {} +
 
 case $format-$PACKAGE_ARCH in
 deb-386) file=shaperd_${PACKAGE_VERSION}_i386.deb ;;
-deb-arm) file=shaperd_${PACKAGE_VERSION}_armhf.deb ;;
+deb-arm[67]) file=shaperd_${PACKAGE_VERSION}_armhf.deb ;;
 deb-*) file=shaperd_${PACKAGE_VERSION}_$PACKAGE_ARCH.deb ;;
 rpm-amd64) file=shaperd-$PACKAGE_VERSION.x86_64.rpm ;;
 rpm-arm64) file=shaperd-$PACKAGE_VERSION.aarch64.rpm ;;

@@ -3,6 +3,7 @@
 package systemdtest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -96,7 +97,7 @@ func (m *machine) downloadRate() float64 {
 	defer c.Close()
 	client := http.Client{Timeout: patience, Transport: &http.Transport{
 		DisableKeepAlives: true,
-		Dial:              func(string, string) (net.Conn, error) { return c, nil },
+		DialContext:       func(context.Context, string, string) (net.Conn, error) { return c, nil },
 	}}
 	resp, err := client.Get("http://127.0.0.1:9477/metrics")
 	if err != nil {
@@ -140,6 +141,10 @@ func TestServiceRunsAsDeclared(t *testing.T) {
 		if state := m.property("ActiveState"); state != "inactive" {
 			t.Errorf("%s after the installation, want inactive until somebody starts it", state)
 		}
+		if out := m.run("systemd-analyze", "verify", "--man=no", "shaperd.service", "shaperd.socket"); out != "" {
+			t.Errorf("systemd has to say of the units:\n%s", out)
+		}
+		m.run("systemd-analyze", "security", "--offline=true", "--threshold=20", "/usr/lib/systemd/system/shaperd.service") // 2.0 of 10
 		m.run("systemctl", "start", "shaperd")
 		if got := m.property("ActiveState") + " " + m.property("SubState"); got != "active running" {
 			t.Errorf("after the start it is %s", got)
@@ -169,9 +174,8 @@ func (m *machine) confined(uid string) {
 	for key, want := range map[string]string{
 		"Uid": uid, "CapEff": fmt.Sprintf("%016x", granted), "CapBnd": fmt.Sprintf("%016x", granted), "NoNewPrivs": "1", "Seccomp": "2",
 	} {
-		got := regexp.MustCompile(`(?m)^` + key + `:\s+(\S+)`).FindStringSubmatch(status)
-		if got == nil || got[1] != want {
-			m.t.Errorf("%s is %v, want %s", key, got, want)
+		if !regexp.MustCompile(`(?m)^` + key + `:\s+` + want + `\b`).MatchString(status) {
+			m.t.Errorf("%s is not %s in\n%s", key, want, status)
 		}
 	}
 }
