@@ -14,10 +14,13 @@ SHARE = $(PREFIX)/share
 FUZZTIME ?= 10s
 VM_PACKAGES ?= ./internal/vm ./internal/daemon $(addsuffix /...,$(wildcard ./netlink))
 
+SYSTEMD_SUITES ?= bookworm trixie
+
 LINTER := bin/golangci-lint
+NFPM := bin/nfpm
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-kernel test test-vm build lint fix fuzz bench bench-relay bench-kernel bpf man install clean
+.PHONY: help run demo demo-kernel test test-vm test-systemd build lint fix fuzz bench bench-relay bench-kernel bpf man install deb rpm clean
 
 help: ## show these targets
 	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
@@ -45,12 +48,18 @@ test-vm: ## run the tests of VM_PACKAGES on a fuller kernel, in an emulated mach
 	@$(GO) -C tools build -o ../bin/vmtest ./vmtest
 	bin/vmtest $(TESTFLAGS) $(VM_PACKAGES)
 
+test-systemd: man $(NFPM) ## as root: install the package in machines with the systemd of SYSTEMD_SUITES, and run it there
+	sh tools/deps.sh test-systemd
+	@for suite in $(SYSTEMD_SUITES); do sh tools/systemdtest/tree.sh $$suite bin/systemd/$$suite & all="$$all $$!"; done; for one in $$all; do wait $$one || exit 1; done
+	@$(GO) -C tools build -o ../bin/gotest ./gotest
+	SYSTEMD_SUITES="$(SYSTEMD_SUITES)" bin/gotest -count=1 -parallel=5 -tags=systemd $(TESTFLAGS) ./internal/systemdtest
+
 build: ## build bin/shaperd
 	$(GO) build -o bin/shaperd ./cmd/shaperd
 
 lint: $(LINTER) ## check style, names, imports and common faults
 	$(LINTER) run ./...
-	$(GO) vet -tags=vm ./...
+	$(GO) vet -tags=vm,systemd ./...
 
 fix: $(LINTER) ## format, and mend what the linter can mend by itself
 	$(LINTER) run --fix ./...
@@ -82,20 +91,25 @@ bpf: ## compile the eBPF classifier anew, after a change of netlink/bpf/classifi
 	cd netlink/bpf && clang-14 -O2 -g -Wall -Werror -target bpf -mcpu=v3 -I/usr/include/$(shell uname -m)-linux-gnu -c classifier.c -o classifier.o
 	cd netlink/bpf && llvm-strip-14 -g classifier.o && sha256sum classifier.c classifier.o >classifier.sum
 
-man: build ## write the man pages to bin/man
-	@rm -rf bin/man && mkdir -p bin/man
-	bin/shaperd man bin/man
+# A program for another machine cannot be run here.
+RUN = $(if $(GOARCH),GOARCH= $(GO) run ./cmd/shaperd,bin/shaperd)
+
+man: build ## write the man pages to bin/man, completions to bin/completions
+	@rm -rf bin/man bin/completions && mkdir -p bin/man bin/completions
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || date +%s) $(RUN) man bin/man
+	@for shell in bash zsh fish; do $(RUN) completion $$shell >bin/completions/$$shell || exit 1; done
 
 # Builds only what is missing, so that root need not: make build man && sudo make install
-install: $(if $(wildcard bin/shaperd),,build) $(if $(wildcard bin/man),,man) ## install program, unit, man pages, completions, docs, examples; DESTDIR, PREFIX
+install: $(if $(wildcard bin/shaperd),,build) $(if $(wildcard bin/completions),,man) ## install program, units, man pages, completions, docs, examples; DESTDIR, PREFIX
 	install -Dm755 bin/shaperd $(DESTDIR)$(PREFIX)/bin/shaperd
 	install -d $(DESTDIR)$(SHARE)/man/man1 && install -m644 bin/man/*.1 $(DESTDIR)$(SHARE)/man/man1
 	install -d $(addprefix $(DESTDIR)$(SHARE)/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
-	bin/shaperd completion bash >$(DESTDIR)$(SHARE)/bash-completion/completions/shaperd
-	bin/shaperd completion zsh >$(DESTDIR)$(SHARE)/zsh/site-functions/_shaperd
-	bin/shaperd completion fish >$(DESTDIR)$(SHARE)/fish/vendor_completions.d/shaperd.fish
+	install -m644 bin/completions/bash $(DESTDIR)$(SHARE)/bash-completion/completions/shaperd
+	install -m644 bin/completions/zsh $(DESTDIR)$(SHARE)/zsh/site-functions/_shaperd
+	install -m644 bin/completions/fish $(DESTDIR)$(SHARE)/fish/vendor_completions.d/shaperd.fish
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	sed 's|/usr/local/bin|$(PREFIX)/bin|' systemd/shaperd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/shaperd.service
+	install -m644 systemd/shaperd.service systemd/shaperd.socket $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed -i 's|/usr/local/bin|$(PREFIX)/bin|' $(DESTDIR)$(PREFIX)/lib/systemd/system/shaperd.service
 	install -d $(DESTDIR)$(SHARE)/doc/shaperd/examples
 	install -m644 configs/reference.yaml configs/shaperd.schema.json configs/examples/*.yaml $(DESTDIR)$(SHARE)/doc/shaperd/examples
 	install -d $(addprefix $(DESTDIR)$(SHARE)/doc/shaperd/,docs monitoring/prometheus monitoring/grafana)
@@ -103,6 +117,16 @@ install: $(if $(wildcard bin/shaperd),,build) $(if $(wildcard bin/man),,man) ## 
 	install -m644 monitoring/prometheus/*.yml $(DESTDIR)$(SHARE)/doc/shaperd/monitoring/prometheus
 	install -m644 monitoring/grafana/*.json $(DESTDIR)$(SHARE)/doc/shaperd/monitoring/grafana
 	test -e $(DESTDIR)/etc/shaperd/shaperd.yaml || install -Dm644 configs/default.yaml $(DESTDIR)/etc/shaperd/shaperd.yaml
+
+deb: man $(NFPM) ## build a Debian package in bin; GOARCH, VERSION
+	@sh packaging/build.sh deb bin
+
+rpm: man $(NFPM) ## build an RPM package in bin; GOARCH, VERSION
+	@sh packaging/build.sh rpm bin
+
+# GOARCH is the package's, not this program's.
+$(NFPM): tools/nfpm/go.mod
+	GOARCH= $(GO) -C tools/nfpm build -ldflags='-s -w' -o ../../$@ github.com/goreleaser/nfpm/v2/cmd/nfpm
 
 clean: ## remove what was built
 	rm -rf bin

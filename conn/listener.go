@@ -17,6 +17,8 @@ type listener struct {
 	bound netip.AddrPort // as the kernel gave it
 	fd    int
 	token uint64 // 0 until the loop serves it
+
+	shared bool // another process holds the socket too
 }
 
 // listen binds addr. A wildcard IPv6 address also takes IPv4 unless v6only.
@@ -31,6 +33,14 @@ func listen(addr netip.AddrPort, v6only bool) (*listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	return ln, nil
+}
+
+// close ends the listener, and a socket that nobody else holds.
+func (ln *listener) close(p *poller) {
+	if ln.shared && ln.token != 0 {
+		_ = p.remove(ln.fd)
+	}
+	unix.Close(ln.fd)
 }
 
 func bind(fd int, addr netip.AddrPort, v6only bool) (*listener, error) {
@@ -74,6 +84,8 @@ func (ln *listener) adjust(p *policy) {
 	keepAlive(ln.fd, p.Timeouts.Idle)
 	if p.acceptBuf > 0 {
 		set(ln.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, p.acceptBuf)
+	} else {
+		set(ln.fd, unix.SOL_SOCKET, unix.SO_BUF_LOCK, 0) // what another policy, or process, had set before
 	}
 	if p.needDSCP {
 		_ = saveSYN(ln.fd) // else the handshake's last packet tells, or nothing: counted then

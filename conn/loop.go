@@ -286,7 +286,7 @@ func (l *loop) drain(timeout time.Duration) {
 }
 
 func (l *loop) closeListeners() {
-	closeAll(l.listeners)
+	closeAll(l.listeners, l.poller)
 	l.listeners = nil
 	l.bound.Store(nil)
 }

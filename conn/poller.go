@@ -58,9 +58,14 @@ func tokenOf(ev *unix.EpollEvent) uint64 {
 	return uint64(uint32(ev.Pad))<<32 | uint64(uint32(ev.Fd))
 }
 
-// add registers fd; closing fd removes it.
+// add registers fd; closing fd removes it, unless the file has another descriptor.
 func (p *poller) add(fd int, events uint32, token uint64) error {
 	return p.control(unix.EPOLL_CTL_ADD, fd, events, token)
+}
+
+// remove ends what add began, for a file with another descriptor.
+func (p *poller) remove(fd int) error {
+	return p.control(unix.EPOLL_CTL_DEL, fd, 0, 0)
 }
 
 // modify changes the events of a registered fd.

@@ -27,7 +27,10 @@ type Relay struct {
 // New makes a relay and binds its listeners; connections wait in the kernel's
 // queue until Run serves them. A nil logger discards. The caller must call Run
 // or Close.
-func New(cfg Config, log *slog.Logger) (*Relay, error) {
+func New(cfg Config, log *slog.Logger) (*Relay, error) { return NewInherited(cfg, log, nil) }
+
+// NewInherited is New, but an address that in has a socket for is not bound.
+func NewInherited(cfg Config, log *slog.Logger, in *Inherited) (*Relay, error) {
 	p, upstreams, err := prepare(&cfg)
 	if err != nil {
 		return nil, err
@@ -49,7 +52,7 @@ func New(cfg Config, log *slog.Logger) (*Relay, error) {
 	if l.poller, err = newPoller(); err != nil {
 		return nil, err
 	}
-	fresh, err := l.bindNew(p)
+	fresh, err := l.bindNew(p, in)
 	if err != nil {
 		l.poller.close()
 		return nil, err

@@ -31,7 +31,7 @@ func (r *Relay) Prepare(cfg Config) (*Change, error) {
 		return nil, err
 	}
 	c := &Change{relay: r, policy: p, upstreams: upstreams}
-	if !r.do(func() { c.fresh, err = r.loop.bindNew(p) }) {
+	if !r.do(func() { c.fresh, err = r.loop.bindNew(p, nil) }) {
 		return nil, ErrEnded
 	}
 	return c, err
@@ -46,7 +46,7 @@ func (c *Change) Commit() {
 }
 
 // Abort drops the change.
-func (c *Change) Abort() { closeAll(c.fresh) }
+func (c *Change) Abort() { closeAll(c.fresh, c.relay.loop.poller) }
 
 // Update prepares and commits a change of configuration.
 func (r *Relay) Update(cfg Config) error {
@@ -58,22 +58,24 @@ func (r *Relay) Update(cfg Config) error {
 	return nil
 }
 
-func closeAll(list []*listener) {
+func closeAll(list []*listener, p *poller) {
 	for _, ln := range list {
-		unix.Close(ln.fd)
+		ln.close(p)
 	}
 }
 
-// bindNew binds the addresses of p that the loop does not listen on yet.
-func (l *loop) bindNew(p *policy) (fresh []*listener, err error) {
+// bindNew takes from in, or binds, the addresses of p that the loop does not listen on yet.
+func (l *loop) bindNew(p *policy, in *Inherited) (fresh []*listener, err error) {
 	for _, addr := range p.Listen {
 		if slices.ContainsFunc(l.listeners, func(ln *listener) bool { return ln.want == addr }) {
 			continue
 		}
-		ln, err := listen(addr, v6Only(addr, p.Listen))
-		if err != nil {
-			closeAll(fresh)
-			return nil, err
+		ln := in.take(addr)
+		if ln == nil {
+			if ln, err = listen(addr, v6Only(addr, p.Listen)); err != nil {
+				closeAll(fresh, l.poller)
+				return nil, err
+			}
 		}
 		fresh = append(fresh, ln)
 	}
@@ -113,7 +115,7 @@ func (l *loop) install(p *policy, upstreams []*upstream, fresh []*listener) {
 	l.listeners = slices.DeleteFunc(l.listeners, func(ln *listener) bool {
 		gone := !slices.Contains(p.Listen, ln.want)
 		if gone {
-			unix.Close(ln.fd)
+			ln.close(l.poller)
 		}
 		return gone
 	})

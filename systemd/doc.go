@@ -6,11 +6,10 @@
 //	if d := systemd.WatchdogInterval(); d > 0 {
 //		systemd.Alive(status) // more often than d
 //	}
+//	for _, socket := range systemd.Listeners() { … } // from shaperd.socket
 //
 // Everything here reads the environment that systemd gives a service
-// (NOTIFY_SOCKET, WATCHDOG_USEC, JOURNAL_STREAM; see sd_notify(3)) and does
-// nothing, without an error, where there is none. Nothing is kept open.
-//
-// Socket activation is not used: a relay binds its own listeners, since the
-// options that it needs must be set before the first connection arrives.
+// (NOTIFY_SOCKET, WATCHDOG_USEC, JOURNAL_STREAM, LISTEN_FDS; see sd_notify(3) and
+// sd_listen_fds(3)) and does nothing, without an error, where there is none.
+// Nothing is kept open but what Listeners returns, which is the caller's.
 package systemd

@@ -8,31 +8,36 @@ import (
 	"testing"
 )
 
-// unit returns the path of the service's unit with a program in it that is
-// there on every host.
-func unit(t *testing.T) string {
+// units returns the paths of the service and its socket, with a program in the
+// service that is there on every host.
+func units(t *testing.T) (service, socket string) {
 	t.Helper()
-	text, err := os.ReadFile("shaperd.service")
-	if err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	for _, name := range []string{"shaperd.service", "shaperd.socket"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/shaperd", "/bin/true")), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	path := filepath.Join(t.TempDir(), "shaperd.service")
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/shaperd", "/bin/true")), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return filepath.Join(dir, "shaperd.service"), filepath.Join(dir, "shaperd.socket")
 }
 
 // systemd-analyze exits with 0 for an unknown key or a bad value: what counts is that it says nothing.
-func TestSystemdHasNothingToSayOfTheUnit(t *testing.T) {
-	out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit(t)).CombinedOutput()
+func TestSystemdHasNothingToSayOfTheUnits(t *testing.T) {
+	service, socket := units(t)
+	out, err := exec.Command("systemd-analyze", "verify", "--man=no", service, socket).CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 }
 
 func TestUnitIsConfined(t *testing.T) {
-	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", unit(t)).CombinedOutput()
+	service, _ := units(t)
+	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", service).CombinedOutput()
 	if err != nil {
 		t.Errorf("exposed by more than 2.0 of 10: %v\n%s", err, out)
 	}

@@ -31,6 +31,12 @@ nginx            nginx-light          contender
 bench-kernel) needs='
 ip               iproute2             tc, which is measured beside
 ' ;;
+test-systemd) needs='
+mmdebstrap       mmdebstrap           Debian in a folder
+systemd-nspawn   systemd-container    systemd of it as a machine
+dpkg-deb         dpkg                 what is in a package
+rpm              rpm                  what is in a package
+' ;;
 demo-kernel) needs='
 ip               iproute2             tc, which deletes a qdisc
 ' ;;
@@ -40,7 +46,7 @@ llvm-strip-14    llvm-14              without debugging information
 /usr/include/bpf/bpf_helpers.h libbpf-dev helpers
 ' ;;
 *)
-	echo "usage: deps.sh test|test-vm|demo-kernel|bench-relay|bench-kernel|bpf" >&2
+	echo "usage: deps.sh test|test-vm|test-systemd|demo-kernel|bench-relay|bench-kernel|bpf" >&2
 	exit 2
 	;;
 esac

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"shaperd/configs"
 	"shaperd/internal/admin"
 	"shaperd/internal/daemon"
 )
@@ -17,8 +19,9 @@ import (
 const socketHelp = `
 
 The daemon is asked over its control socket: --socket, else the environment
-variable SHAPERD_SOCKET, else /run/shaperd/shaperd.sock, or for other users than
-root, where that is not there, shaperd.sock in $XDG_RUNTIME_DIR.`
+variable SHAPERD_SOCKET, else admin.socket of ` + policyFile + `, else
+/run/shaperd/shaperd.sock, or for other users than root, where that is not there,
+shaperd.sock in $XDG_RUNTIME_DIR.`
 
 // asking is a command that asks a daemon.
 type asking struct {
@@ -45,6 +48,9 @@ func socketOf(given string) string {
 	if given != "" {
 		return given
 	}
+	if p, err := configs.Load(policyFile); err == nil && p.Admin.Socket != "" && os.Getenv("SHAPERD_SOCKET") == "" {
+		return p.Admin.Socket
+	}
 	path := daemon.SocketPath()
 	if _, err := os.Stat(path); os.Getenv("SHAPERD_SOCKET") == "" && (path == "" || err != nil) {
 		return service
@@ -53,16 +59,29 @@ func socketOf(given string) string {
 }
 
 func newReloadCmd() *cobra.Command {
+	var pid int
 	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Have the daemon read its policy again, and wait until it is in force",
 		Long: `Reload has the daemon read its policy again. It returns when the new policy is in
 force; with an error in it, it says what is wrong, and the old policy stays. What
-was set with "shaperd set" ends, and relays that were drained serve again.`,
+was set with "shaperd set" ends, and relays that were drained serve again.
+
+A daemon without a control socket is told by a signal, if --pid says which it is;
+its log then says how it went.`,
 		Args: cobra.NoArgs,
 	}
+	cmd.Flags().IntVar(&pid, "pid", 0, "`PROCESS` to signal where there is no control socket")
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
-		if err := c.Reload(ctx); err != nil {
+		err := c.Reload(ctx)
+		if pid > 0 && errors.Is(err, admin.ErrNoDaemon) {
+			if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
+				return fmt.Errorf("signal process %d: %w", pid, err)
+			}
+			fmt.Fprintln(out, "told by a signal: the log says how it went")
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		s, err := c.Status(ctx)

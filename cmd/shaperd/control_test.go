@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -68,6 +69,19 @@ func TestReloadAnswersWhenThePolicyIsInForce(t *testing.T) {
 		t.Errorf("status says nothing of the refused reload:\n%s", got)
 	}
 	s.says("after")
+}
+
+func TestReloadWithoutASocketIsASignal(t *testing.T) {
+	p, policy, upstream, _, _ := serveEcho(t)
+	write(t, policy, relay("web", upstream, "40mbit"))
+	out := output(t, 0, "reload", "--pid", strconv.Itoa(p.cmd.Process.Pid), "--socket", p.socket+".none")
+	if out != "told by a signal: the log says how it went\n" {
+		t.Errorf("reload prints %q", out)
+	}
+	p.await("msg=reloaded")
+	if got := output(t, 1, "reload", "--socket", p.socket+".none"); !strings.Contains(got, "no daemon runs here") {
+		t.Errorf("reload prints %q", got)
+	}
 }
 
 func TestSetIsInForceAtOnceAndEnds(t *testing.T) {

@@ -112,6 +112,9 @@ func ask[T any](ctx context.Context, c *Client, method, path string, body any) (
 	return out, nil
 }
 
+// ErrNoDaemon is wrapped by errors of a socket that nobody answers on.
+var ErrNoDaemon = errors.New("no daemon runs here")
+
 // explain says what is likely when nobody answers.
 func (c *Client) explain(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
@@ -119,7 +122,7 @@ func (c *Client) explain(err error) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("control socket %s: no daemon runs here (start one with \"shaperd run\", or name another socket with --socket)", c.path)
+		return fmt.Errorf("control socket %s: %w (start one with \"shaperd run\", or name another socket with --socket)", c.path, ErrNoDaemon)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("control socket %s: permission denied (its file mode says who may: try sudo, or see admin.group of the policy)", c.path)
 	}

@@ -41,6 +41,7 @@ var layers = map[string]struct {
 
 	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
+	"internal/systemdtest":  {nil, "it tests packages and units from outside"},
 	"internal/vm":           {nil, "it tests the kernel that other tests run on"},
 	"monitoring":            {[]string{"internal/metrics"}, "it compares alerts and dashboard with the table of metrics; the daemon runs as a program"},
 	"internal/arch":         {[]string{"configs", "conn", "internal/metrics"}, "it compares the docs with what is exported and loaded"},

@@ -51,7 +51,7 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 			continue
 		case r == nil:
 			r = &relay{readiness: make(readiness), config: config}
-			if r.Relay, err = conn.New(config, d.Log); err != nil {
+			if r.Relay, err = conn.NewInherited(config, d.Log, d.sockets); err != nil {
 				return c, describe(p, i, err)
 			}
 			c.fresh = append(c.fresh, r)

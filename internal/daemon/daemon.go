@@ -45,6 +45,7 @@ type daemon struct {
 	Options
 	tasks   tasks
 	metrics *metrics.Metrics
+	sockets *conn.Inherited // for the first policy's relays
 
 	file      *configs.Policy  // as it was read
 	overrides []admin.Override // of what it says
@@ -88,6 +89,8 @@ func Run(ctx context.Context, o Options) error {
 	d := &daemon{Options: o, asked: make(chan func()), alarm: time.NewTimer(look), started: time.Now()}
 	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, d.snapshot, d.kernelSnapshot)
 	d.raiseFileLimit()
+	d.sockets = conn.Inherit(systemd.Listeners())
+	defer d.sockets.Close()
 	p, now, err := d.load()
 	if err != nil {
 		return err
@@ -100,6 +103,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	d.file, d.loaded = p, time.Now()
+	for _, err := range d.sockets.Close() {
+		d.Log.Warn("socket closed", "error", err)
+	}
 	if err := d.start(c); err != nil {
 		return err
 	}
