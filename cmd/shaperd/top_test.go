@@ -78,7 +78,7 @@ type terminal struct {
 func inTerminal(t *testing.T, command string) *terminal {
 	t.Helper()
 	// Not in t.TempDir: a socket's path has to be short.
-	dir, err := os.MkdirTemp("", "tmux")
+	dir, err := os.MkdirTemp("/tmp", "tmux") //nolint:usetesting // its path is too long
 	if err != nil {
 		t.Fatal(err)
 	}

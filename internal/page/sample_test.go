@@ -56,8 +56,8 @@ func link(name, datapath string, mbit int64, seconds int, loads []load) admin.Li
 	for i := range out.Classes {
 		c := &out.Classes[i]
 		out.Sent += c.Sent
-		switch {
-		case datapath == "relay":
+		switch datapath {
+		case "relay":
 			c.Sessions = int(c.Achieved/4e6) + 1
 			c.Backlogged = c.Sessions / 3
 		default:

@@ -149,7 +149,7 @@ func TestServiceRunsAsDeclared(t *testing.T) {
 		if got := m.property("ActiveState") + " " + m.property("SubState"); got != "active running" {
 			t.Errorf("after the start it is %s", got)
 		}
-		if got, want := m.property("StatusText"), "policy "+policyFile+"; relays: proxy"; got != want {
+		if got, want := m.property("StatusText"), "policy "+policyFile+"; relays: proxy (0 sessions)"; got != want {
 			t.Errorf("status %q, want %q", got, want)
 		}
 		if m.run("stat", "-c", "%U:%a", "/run/shaperd") != "shaperd:755" {

@@ -125,13 +125,13 @@ func (m *Model) sessionLine(cells []string) string {
 	default:
 		widths[0], widths[2] = max(rest+10, 9), 0
 	}
-	text := ""
+	var text strings.Builder
 	for i, cell := range cells {
 		if widths[i] > 0 {
-			text += m.pad(cell, widths[i], i >= 2 && i <= 5) + "  "
+			text.WriteString(m.pad(cell, widths[i], i >= 2 && i <= 5) + "  ")
 		}
 	}
-	return strings.TrimRight(text, " ")
+	return strings.TrimRight(text.String(), " ")
 }
 
 // plural counts things.

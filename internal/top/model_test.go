@@ -178,7 +178,7 @@ func TestLongListsScroll(t *testing.T) {
 func TestHistory(t *testing.T) {
 	var h history
 	at := time.Unix(120_000, 0)
-	if got := h.cells(3); !slices.ContainsFunc(got, func(v float64) bool { return math.IsNaN(v) }) || h.peak() != 0 {
+	if got := h.cells(3); !slices.ContainsFunc(got, math.IsNaN) || h.peak() != 0 {
 		t.Errorf("nothing was added: %v, peak %v", got, h.peak())
 	}
 	h.add(at, 5, 2*time.Second)

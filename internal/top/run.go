@@ -31,13 +31,9 @@ const framesPerSecond = 20
 func Run(ctx context.Context, a Asker, o Options, in, out *os.File) error {
 	m := New(a, o)
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithFPS(framesPerSecond)).Run()
-	switch {
-	case errors.Is(err, tea.ErrInterrupted), err != nil && ctx.Err() != nil:
-		return nil
-	case err != nil:
-		return err
-	}
-	if m.complete() {
+	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil { // the user's end, or the caller's
+		err = nil
+	} else if err == nil && m.complete() {
 		_, err = lipgloss.Fprintln(out, strings.TrimRight(m.frame(), "\n"))
 	}
 	return err

@@ -68,19 +68,21 @@ func (m *Model) emptiness() string {
 
 // titles are the columns' titles. That of the bar explains it.
 func (m *Model) titles(widths [len(columns)]int) string {
-	text := strings.Repeat(" ", gap)
+	between := strings.Repeat(" ", gap)
+	var text strings.Builder
+	text.WriteString(between)
 	for i, w := range widths {
 		switch {
 		case w == 0:
 			continue
 		case i == colBar:
-			text += m.pad(string(m.mark)+" RATE", w-4, false) + "CEIL"
+			text.WriteString(m.pad(string(m.mark)+" RATE", w-4, false) + "CEIL")
 		default:
-			text += m.pad(columns[i].title, w, columns[i].right)
+			text.WriteString(m.pad(columns[i].title, w, columns[i].right))
 		}
-		text += strings.Repeat(" ", gap)
+		text.WriteString(between)
 	}
-	return m.line(m.width, false, span{strings.TrimRight(text, " "), faint})
+	return m.line(m.width, false, span{strings.TrimRight(text.String(), " "), faint})
 }
 
 // rowLine draws a row.
