@@ -109,6 +109,9 @@ func (p *Policy) read(overrides []Override) (all []override, err error) {
 				return nil, fmt.Errorf("%s %s: %s; %s", amount.key, quote(amount.text), reason, cure)
 			}
 		}
+		if o.Burst != "" && out.burst.Size == 0 {
+			return nil, fmt.Errorf("burst %s: it cannot hold a full packet; write at least %s", quote(o.Burst), minBurst)
+		}
 		for _, l := range links {
 			if l.Rate == 0 && (o.Link == "" || o.Link == l.Name) && (out.rate.percent > 0 || out.ceil.percent > 0) {
 				return nil, fmt.Errorf("%s has no rate that could be meant by a percentage; write a rate, such as 20mbit", l.Name)

@@ -114,7 +114,7 @@ func (r *report) eachMoment(p *Policy, f *value[fileSpec]) {
 	if !f.ok() {
 		return
 	}
-	p.file, p.times.zone = &file{&f.v, r.lines}, time.Local
+	p.file, p.times.zone = &file{&f.v, r.lines}, hostZone()
 	if f.v.TimeZone.ok() {
 		p.times.zone = f.v.TimeZone.v.Location
 	}

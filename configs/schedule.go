@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -152,6 +153,23 @@ func (z *timeZone) parse(text string) (err error) {
 		return textErrorf("write it as in the tz database, such as Europe/Berlin or UTC", "it is no time zone")
 	}
 	return nil
+}
+
+// hostZone is the host's time zone as it is now, by its name where it has one:
+// time.Local stays what it was when the program began.
+func hostZone() *time.Location {
+	if os.Getenv("TZ") == "" {
+		if target, err := os.Readlink("/etc/localtime"); err == nil {
+			if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
+				if zone, err := time.LoadLocation(name); err == nil {
+					return zone
+				}
+			}
+		}
+	} else if zone, err := time.LoadLocation(strings.TrimPrefix(os.Getenv("TZ"), ":")); err == nil {
+		return zone
+	}
+	return time.Local
 }
 
 // windowOf is the window of an entry of a schedule.

@@ -193,6 +193,7 @@ func TestOverridesThatDoNotFitSayWhy(t *testing.T) {
 		{p, Override{Class: "work", Rate: "5mbps"}, `rate "5mbps": `},
 		{p, Override{Class: "work", Rate: "0bit"}, "nothing could ever be sent"},
 		{p, Override{Class: "work", Burst: "12"}, `burst "12": it has no unit`},
+		{p, Override{Class: "work", Burst: "0b"}, `burst "0b": it cannot hold a full packet`},
 		{p, Override{Rate: "1mbit"}, "neither a class nor a link"},
 		{p, Override{Link: "wan0 egress", Ceil: "1mbit"}, "has a rate, and neither ceil nor burst"},
 		{p, Override{Link: "wan0 egress", Rate: "50%"}, "cannot be a percentage"},

@@ -26,6 +26,7 @@ type loop struct {
 	logger    *slog.Logger // as given
 	log       *slog.Logger // with the relay's name
 	poller    *poller
+	inherited *Inherited // nil for none
 	base      time.Time
 	now       time.Duration // read once a turn and after every grant
 	policy    *policy
@@ -279,6 +280,9 @@ func (l *loop) finished() bool {
 
 // drain stops accepting and lets the sessions end by themselves until the timeout has passed.
 func (l *loop) drain(timeout time.Duration) {
+	if l.draining {
+		return
+	}
 	l.draining = true
 	l.deadline = l.now + timeout
 	l.resumeAt = never

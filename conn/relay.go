@@ -29,7 +29,8 @@ type Relay struct {
 // or Close.
 func New(cfg Config, log *slog.Logger) (*Relay, error) { return NewInherited(cfg, log, nil) }
 
-// NewInherited is New, but an address that in has a socket for is not bound.
+// NewInherited is New, but an address that in has a socket for is not bound, now
+// and after a change of configuration.
 func NewInherited(cfg Config, log *slog.Logger, in *Inherited) (*Relay, error) {
 	p, upstreams, err := prepare(&cfg)
 	if err != nil {
@@ -39,7 +40,7 @@ func NewInherited(cfg Config, log *slog.Logger, in *Inherited) (*Relay, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	l := &loop{
-		logger: log, base: time.Now(), policy: p, upstreams: upstreams, resumeAt: never,
+		logger: log, inherited: in, base: time.Now(), policy: p, upstreams: upstreams, resumeAt: never,
 		sources: map[netip.Addr]*source{}, failures: map[string]uint64{},
 	}
 	if l.up, err = shaper.NewTree(cfg.Upload, 0); err != nil {
@@ -52,7 +53,7 @@ func NewInherited(cfg Config, log *slog.Logger, in *Inherited) (*Relay, error) {
 	if l.poller, err = newPoller(); err != nil {
 		return nil, err
 	}
-	fresh, err := l.bindNew(p, in)
+	fresh, err := l.bindNew(p)
 	if err != nil {
 		l.poller.close()
 		return nil, err
@@ -103,6 +104,12 @@ func (r *Relay) Run(ctx context.Context) error {
 		ended <- err
 	}()
 	return <-ended
+}
+
+// Drain does what the end of Run's context does, and returns when nobody is
+// accepted any more. It does not wait for the sessions.
+func (r *Relay) Drain() {
+	r.do(func() { r.loop.drain(r.loop.policy.Timeouts.Drain) })
 }
 
 // Close releases the listeners of a relay that Run was never called for.

@@ -31,7 +31,7 @@ func (r *Relay) Prepare(cfg Config) (*Change, error) {
 		return nil, err
 	}
 	c := &Change{relay: r, policy: p, upstreams: upstreams}
-	if !r.do(func() { c.fresh, err = r.loop.bindNew(p, nil) }) {
+	if !r.do(func() { c.fresh, err = r.loop.bindNew(p) }) {
 		return nil, ErrEnded
 	}
 	return c, err
@@ -64,13 +64,13 @@ func closeAll(list []*listener, p *poller) {
 	}
 }
 
-// bindNew takes from in, or binds, the addresses of p that the loop does not listen on yet.
-func (l *loop) bindNew(p *policy, in *Inherited) (fresh []*listener, err error) {
+// bindNew inherits, or binds, the addresses of p that the loop does not listen on yet.
+func (l *loop) bindNew(p *policy) (fresh []*listener, err error) {
 	for _, addr := range p.Listen {
 		if slices.ContainsFunc(l.listeners, func(ln *listener) bool { return ln.want == addr }) {
 			continue
 		}
-		ln := in.take(addr)
+		ln := l.inherited.take(addr)
 		if ln == nil {
 			if ln, err = listen(addr, v6Only(addr, p.Listen)); err != nil {
 				closeAll(fresh, l.poller)

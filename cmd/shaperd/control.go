@@ -49,7 +49,9 @@ func socketOf(given string) string {
 		return given
 	}
 	if p, err := configs.Load(policyFile); err == nil && p.Admin.Socket != "" && os.Getenv("SHAPERD_SOCKET") == "" {
-		return p.Admin.Socket
+		if _, err := os.Stat(p.Admin.Socket); err == nil { // else the file is newer than what is in force
+			return p.Admin.Socket
+		}
 	}
 	path := daemon.SocketPath()
 	if _, err := os.Stat(path); os.Getenv("SHAPERD_SOCKET") == "" && (path == "" || err != nil) {
@@ -73,7 +75,7 @@ its log then says how it went.`,
 	}
 	cmd.Flags().IntVar(&pid, "pid", 0, "`PROCESS` to signal where there is no control socket")
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
-		err := c.Reload(ctx)
+		done, err := c.Reload(ctx)
 		if pid > 0 && errors.Is(err, admin.ErrNoDaemon) {
 			if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
 				return fmt.Errorf("signal process %d: %w", pid, err)
@@ -81,17 +83,13 @@ its log then says how it went.`,
 			fmt.Fprintln(out, "told by a signal: the log says how it went")
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		s, err := c.Status(ctx)
 		switch {
 		case err != nil:
 			return err
 		case asJSON:
-			return printJSON(out, s.Reloads)
+			return printJSON(out, done)
 		}
-		fmt.Fprintf(out, "%s is in force\n", s.Policy)
+		fmt.Fprintf(out, "%s is in force\n", done.Policy)
 		return nil
 	})
 }
@@ -219,7 +217,7 @@ func printChanged(w io.Writer, c *admin.Changed) {
 		table(w, styleOf(w), "", append([][]string{{"LINK", "CLASS", "BEFORE", "NOW"}}, changeRows(c.Changes)...))
 	}
 	if c.Until != nil {
-		fmt.Fprintf(w, "until %s\n", c.Until.Local().Format("Mon 15:04:05"))
+		fmt.Fprintf(w, "until %s\n", c.Until.Format("Mon 15:04:05"))
 	}
 }
 

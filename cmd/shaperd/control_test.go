@@ -175,7 +175,12 @@ func TestDrainedRelayServesAgainAfterAReload(t *testing.T) {
 		t.Errorf("drain prints %q", got)
 	}
 	awaitRefused(t, addr)
-	p.asks(0, "set", "--link", "relay web download", "--rate", "50mbit") // which starts nothing
+	if got := p.asks(1, "set", "--link", "relay web download", "--rate", "50mbit"); !strings.Contains(got, `relay "web" drains`) {
+		t.Errorf("set of its link prints %q", got)
+	}
+	if got := p.asks(0, "set", "bulk", "--rate", "10%"); !strings.Contains(got, "nothing has changed") { // and it starts nothing
+		t.Errorf("set of its class prints %q", got)
+	}
 	s.says("while it drains")
 	if r := p.status().Relays; len(r) != 1 || r[0].State != "draining" || r[0].Sessions != 1 {
 		t.Errorf("relays are %+v", r)
@@ -187,6 +192,112 @@ func TestDrainedRelayServesAgainAfterAReload(t *testing.T) {
 	again := dial(t, addr)
 	again.says("served again")
 	s.says("and the old one goes on")
+}
+
+// Its sockets are the service manager's: the next reload gets them again.
+func TestDrainedRelayGetsItsInheritedSocketsBack(t *testing.T) {
+	held := listenTCP(t)
+	addr := held.Addr().String()
+	policy := file(t, "shaperd.yaml", strings.Replace(relay("web", echo(t), "100mbit"), "127.0.0.1:0", addr, 1))
+	p := activated(t, policy, held)
+	p.await("msg=ready")
+	for range 3 {
+		p.asks(0, "drain", "web")
+		p.asks(0, "reload")
+		dial(t, addr).says("hello")
+	}
+	text, err := os.ReadFile(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, policy, strings.Replace(string(text), addr, "127.0.0.1:0", 1))
+	p.asks(0, "reload")
+	write(t, policy, string(text))
+	p.asks(0, "reload")
+	dial(t, addr).says("hello")
+}
+
+// Nobody is accepted once a drain is answered, and a reload may follow at once.
+func TestReloadRightAfterADrain(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	free.Close()
+	p := start(t, nil, "run", "--config", file(t, "shaperd.yaml", strings.Replace(relay("web", echo(t), "100mbit"), "127.0.0.1:0", addr, 1)))
+	p.await("msg=ready")
+	c := admin.NewClient(p.socket)
+	for range 100 {
+		if err := c.Drain(t.Context(), "web"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dial(t, addr).says("hello")
+}
+
+// The mode changes in place, the path moves, and each reload gets its answer.
+func TestControlSocketMovesWithAReload(t *testing.T) {
+	p, policy, upstream, _, _ := serveEcho(t)
+	text := relay("web", upstream, "100mbit")
+	for _, mode := range []string{"0600", "0666", ""} {
+		more := "\nadmin: {socket: " + p.socket + "}\n"
+		if mode != "" {
+			more = fmt.Sprintf("\nadmin: {socket: %s, mode: %q}\n", p.socket, mode)
+		}
+		write(t, policy, text+more)
+		p.asks(0, "reload")
+		info, err := os.Stat(p.socket)
+		if err != nil || mode != "" && fmt.Sprintf("%04o", info.Mode().Perm()) != mode {
+			t.Errorf("mode %v, %v, want %s", info.Mode(), err, mode)
+		}
+		if p.status().State != "ready" {
+			t.Error("it is not ready")
+		}
+	}
+	old := p.socket
+	other := filepath.Join(t.TempDir(), strings.Repeat("x", 100-len(t.TempDir())))
+	write(t, policy, text+"\nadmin: {socket: "+other+"}\n")
+	p.asks(0, "reload")
+	p.await("socket=" + other)
+	p.socket = other
+	if p.status().State != "ready" {
+		t.Error("it is not ready")
+	}
+	write(t, policy, text+"\nadmin: {socket: "+other+", group: nosuchgroup}\n")
+	if got := p.asks(1, "reload"); !strings.Contains(got, "nosuchgroup") {
+		t.Errorf("reload with a group that there is not: %q", got)
+	}
+	write(t, policy, text) // where it was at first: nobody said where
+	p.asks(0, "reload")
+	p.await("socket=" + old)
+	p.socket = old
+	write(t, policy, text+"\nadmin: {socket: off}\n")
+	p.asks(0, "reload")
+	p.await("msg=reloaded")
+	for deadline := time.Now().Add(patience); ; {
+		if _, err := os.Stat(old); os.IsNotExist(err) {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("the socket is still there: %v", err)
+		}
+	}
+}
+
+// What was set by hand never stands in the way of the end of something else.
+func TestOverrideThatDoesNotFitAnyMoreEnds(t *testing.T) {
+	p, _, _, _, _ := serveEcho(t)
+	p.asks(0, "set", "--link", "relay web download", "--rate", "200mbit", "--for", "2s")
+	p.asks(0, "set", "bulk", "--link", "relay web download", "--rate", "150mbit", "--ceil", "150mbit")
+	p.await("what was set by hand ends: it does not fit any more")
+	p.await("rates change with the time")
+	s := p.status()
+	if len(s.Overrides) != 0 || p.rate() != 50e6 {
+		t.Errorf("there are %+v, and the rate is %d", s.Overrides, p.rate())
+	}
 }
 
 func TestLogLevelIsSetWhileItRuns(t *testing.T) {
@@ -295,7 +406,7 @@ func TestEveryReloadOfAStormIsAnsweredAndTheLastCounts(t *testing.T) {
 		p.signal(unix.SIGHUP)
 		all.Go(func() {
 			c := admin.NewClient(p.socket)
-			if err := c.Reload(t.Context()); err != nil {
+			if _, err := c.Reload(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})

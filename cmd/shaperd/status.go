@@ -79,12 +79,12 @@ func printStatus(w io.Writer, s *admin.Status, now time.Time) {
 	for _, o := range s.Overrides {
 		until := "the next reload"
 		if o.Until != nil {
-			until = o.Until.Local().Format("Mon 15:04:05")
+			until = o.Until.Format("Mon 15:04:05") + " (" + s.TimeZone + ")"
 		}
 		fmt.Fprintf(w, "\nset by hand: %s%s until %s\n", strings.TrimSpace(o.Class+" "+o.Link), amounts(o), until)
 	}
 	if s.Next != nil {
-		fmt.Fprintf(w, "\nnext change: %s (%s)\n", s.Next.At.Format("Mon 15:04"), s.TimeZone)
+		fmt.Fprintf(w, "\nnext change: %s (%s)\n", s.Next.At.Format("Mon 15:04:05"), s.TimeZone)
 		columns(w, "  ", changeRows(s.Next.Changes), func(_ int, text string) string { return text })
 	}
 }

@@ -49,6 +49,9 @@ func (o *smallOffice) Sessions(_ context.Context, q admin.Query) (*admin.Session
 func answering(t *testing.T, o *smallOffice, socket string) (end func()) {
 	t.Helper()
 	l, err := admin.Listen(admin.Socket{Path: socket})
+	if err == nil {
+		err = l.Place()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

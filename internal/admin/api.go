@@ -137,6 +137,12 @@ type Changed struct {
 	Until   *time.Time   `json:"until,omitempty"`
 }
 
+// Reloaded is what is in force after a reload.
+type Reloaded struct {
+	Policy  string  `json:"policy"` // the file's path, or built-in
+	Reloads Reloads `json:"reloads"`
+}
+
 // Sessions are those that a query asked for, those that sent most first.
 type Sessions struct {
 	Total    int       `json:"total"` // that fit the query; more than there are in Sessions where there are too many

@@ -63,9 +63,8 @@ func (c *Client) Reset(ctx context.Context, r ResetRequest) (*Changed, error) {
 }
 
 // Reload has the daemon read its policy again, and returns when it is in force.
-func (c *Client) Reload(ctx context.Context) error {
-	_, err := ask[struct{}](ctx, c, http.MethodPost, "/v1/reload", nil)
-	return err
+func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
+	return ask[Reloaded](ctx, c, http.MethodPost, "/v1/reload", nil)
 }
 
 // Drain has a relay stop accepting and let its sessions end.

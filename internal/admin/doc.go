@@ -6,6 +6,9 @@
 //		return err // somebody else answers there, and who
 //	}
 //	srv := admin.NewServer(l, daemon, log)
+//	if err := l.Place(); err != nil { // clients find it from now on
+//		return err
+//	}
 //	err = srv.Run(ctx)
 //
 // A Backend does what is asked; the package knows the requests, the answers and

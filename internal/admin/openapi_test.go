@@ -29,7 +29,7 @@ func TestOpenAPIDescribesTheTypes(t *testing.T) {
 	w := schemas{comments(t), &out}
 	for _, v := range []any{
 		Status{}, Reloads{}, Upcoming{}, RateChange{}, Rates{}, Link{}, Class{}, Relay{}, Interface{}, Override{},
-		SetRequest{}, ResetRequest{}, Changed{}, Sessions{}, Session{}, LogLevel{}, Failure{},
+		SetRequest{}, ResetRequest{}, Changed{}, Reloaded{}, Sessions{}, Session{}, LogLevel{}, Failure{},
 	} {
 		w.write(reflect.TypeOf(v))
 	}

@@ -33,7 +33,7 @@ type Backend interface {
 	Sessions(ctx context.Context, q Query) (*Sessions, error)
 	Set(ctx context.Context, r SetRequest) (*Changed, error)
 	Reset(ctx context.Context, r ResetRequest) (*Changed, error)
-	Reload(ctx context.Context) error
+	Reload(ctx context.Context) (*Reloaded, error)
 	Drain(ctx context.Context, relay string) error
 	SetLogLevel(ctx context.Context, level string) error
 }
@@ -47,9 +47,10 @@ type RefusedError struct {
 func (r *RefusedError) Error() string { return r.Err.Error() }
 func (r *RefusedError) Unwrap() error { return r.Err }
 
-// limits of the socket: a reload may take a minute, and a client has one request
-// per connection, since an idle one would keep another waiting for its place.
-var limits = httpd.Limits{Connections: 64, Read: 10 * time.Second, Write: time.Minute}
+// limits of the socket: a local client sends at once, a reload may take a minute,
+// and a connection has one request, since an idle one would keep another waiting
+// for its place.
+var limits = httpd.Limits{Connections: 64, Read: 2 * time.Second, Write: time.Minute}
 
 // NewServer makes a server of a listener, which it takes over.
 func NewServer(l net.Listener, b Backend, logger *slog.Logger) *httpd.Server {
@@ -118,7 +119,10 @@ func handler(b Backend, logger *slog.Logger) http.Handler {
 	change("POST /v1/reset", func(r *http.Request) (any, any, error) {
 		return asked(r, b.Reset)
 	})
-	change("POST /v1/reload", func(r *http.Request) (any, any, error) { return struct{}{}, nil, b.Reload(r.Context()) })
+	change("POST /v1/reload", func(r *http.Request) (any, any, error) {
+		answer, err := b.Reload(r.Context())
+		return answer, nil, err
+	})
 	change("POST /v1/relays/{relay}/drain", func(r *http.Request) (any, any, error) {
 		return struct{}{}, nil, b.Drain(r.Context(), r.PathValue("relay"))
 	})

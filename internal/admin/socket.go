@@ -26,19 +26,29 @@ type Socket struct {
 
 const defaultMode fs.FileMode = 0o660
 
-// Listen makes the socket. What a daemon that is gone has left at its path is
-// replaced; a socket that somebody answers on is an error that says who, and
-// anything else there is left alone.
-func Listen(s Socket) (net.Listener, error) {
-	l, err := listen(s)
+// A Listener listens on a control socket.
+type Listener struct {
+	*net.UnixListener
+	path, hidden string
+	info         fs.FileInfo // of the socket, once it is in its place
+	once         sync.Once
+}
+
+// Listen makes the socket, under a name that nobody knows until Place is called.
+// What a daemon that is gone has left at its path, or this process itself, will
+// be replaced then; a socket that somebody else answers on is an error that says
+// who, and anything else there is left alone.
+func Listen(s Socket) (*Listener, error) {
+	l, err := s.listen()
 	if err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", s.Path, err)
 	}
 	return l, nil
 }
 
-func listen(s Socket) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(s.Path), 0o755); err != nil {
+func (s Socket) listen() (*Listener, error) {
+	folder, name := filepath.Split(s.Path)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
 	info, err := os.Lstat(s.Path)
@@ -46,30 +56,37 @@ func listen(s Socket) (net.Listener, error) {
 	case err == nil && info.Mode().Type() != fs.ModeSocket:
 		return nil, errors.New("there is something else at this path: remove it, or set admin.socket to another")
 	case err == nil:
-		if err := vacate(s.Path); err != nil {
+		if err := occupied(s.Path); err != nil {
 			return nil, err
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	// Nobody gets in between the bind and the mode: it is bound under a name that
-	// nobody knows, in the same folder, and moved.
-	hidden := s.Path + "." + strconv.Itoa(os.Getpid())
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: hidden, Net: "unix"})
+	// What is not in its place yet has its mode before anybody can find it.
+	l := &Listener{path: s.Path, hidden: filepath.Join(folder, fmt.Sprintf(".%s.%d", name, os.Getpid()))}
+	if err := os.Remove(l.hidden); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	in, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	// A socket's path is short; this way the folder's length does not count.
+	l.UnixListener, err = net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", in.Fd(), filepath.Base(l.hidden)), Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
-	if err := s.open(hidden); err != nil {
+	if err := s.open(l.hidden); err != nil {
 		l.Close()
-		os.Remove(hidden)
 		return nil, err
 	}
-	return &socketListener{UnixListener: l, path: s.Path}, nil
+	return l, nil
 }
 
-// open gives the socket its owner and mode, and its name.
-func (s Socket) open(hidden string) error {
+// open gives the socket its owner and mode.
+func (s Socket) open(path string) error {
 	if s.Group != "" {
 		group, err := user.LookupGroup(s.Group)
 		if err != nil {
@@ -79,49 +96,51 @@ func (s Socket) open(hidden string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.Chown(hidden, -1, gid); err != nil {
-			return fmt.Errorf("%w (the daemon's user has to be in the group %s)", err, s.Group)
+		if err := os.Chown(path, -1, gid); err != nil {
+			return fmt.Errorf("%w (the daemon's user has to be in the group %s: SupplementaryGroups in its unit)", err, s.Group)
 		}
 	}
 	mode := s.Mode
 	if mode == 0 {
 		mode = defaultMode
 	}
-	if err := os.Chmod(hidden, mode); err != nil {
-		return err
-	}
-	return os.Rename(hidden, s.Path)
+	return os.Chmod(path, mode)
 }
 
-// vacate removes a socket that nobody answers on.
-func vacate(path string) error {
+// occupied returns an error that says who else answers at path.
+func occupied(path string) error {
 	c, err := net.DialTimeout("unix", path, time.Second)
-	switch {
-	case err == nil:
-		defer c.Close()
-		return fmt.Errorf("%s answers there: end it, or set admin.socket to another path", peerAt(c))
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return os.Remove(path)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil // left by one that is gone
 	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if who := peerAt(c); who.PID != os.Getpid() {
+		return fmt.Errorf("%s answers there: end it, or set admin.socket to another path", who)
+	}
+	return nil
+}
+
+// Place puts the socket at its path, where clients find it.
+func (l *Listener) Place() error {
+	if err := os.Rename(l.hidden, l.path); err != nil {
+		return err
+	}
+	var err error
+	l.info, err = os.Lstat(l.path)
 	return err
 }
 
-// A socketListener removes its socket when it is closed, unless another has
-// taken its place.
-type socketListener struct {
-	*net.UnixListener
-	path string
-	once sync.Once
-}
-
-func (l *socketListener) Close() error {
+// Close implements net.Listener. It removes the socket, unless another has taken
+// its place.
+func (l *Listener) Close() error {
 	l.once.Do(func() {
-		if c, err := net.DialTimeout("unix", l.path, time.Second); err == nil {
-			mine := peerAt(c).PID == os.Getpid()
-			c.Close()
-			if mine {
-				os.Remove(l.path)
-			}
+		if l.info == nil {
+			os.Remove(l.hidden)
+		} else if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, l.info) {
+			os.Remove(l.path)
 		}
 	})
 	return l.UnixListener.Close()

@@ -139,7 +139,7 @@ func (c *change) abort() {
 		c.metrics.Close()
 	}
 	if c.socket != nil {
-		c.socket.Close()
+		c.socket.Server.Close()
 	}
 	if c.kernel != nil && c.kernel.running == nil {
 		_, _ = c.kernel.Clear()
@@ -155,7 +155,7 @@ func (d *daemon) commit(c *change) {
 		d.Log.Info("relay updated", "relay", u.config.Name, "listen", u.relay.Addrs())
 	}
 	for _, r := range c.gone {
-		r.running.stop()
+		d.retire(r)
 		d.Log.Info("relay removed: it drains", "relay", r.config.Name)
 	}
 	for _, r := range c.fresh {
@@ -167,11 +167,11 @@ func (d *daemon) commit(c *change) {
 	for _, r := range c.fresh {
 		d.tasks.awaitReady(r)
 	}
-	if c.moved {
-		d.moveMetrics(c.metrics)
-	}
 	if c.resited {
 		d.moveControl(c.socket)
+	}
+	if c.moved {
+		d.moveMetrics(c.metrics)
 	}
 	d.commitKernel(c.kernel)
 }
@@ -188,8 +188,8 @@ func (d *daemon) moveMetrics(e *endpoint) {
 	}
 }
 
-// listenControl makes the control socket of a policy; nil for none. Where the
-// policy does not say where, a daemon can do without.
+// listenControl makes the control socket of a policy, which is not in its place
+// yet; nil for none. Where the policy does not say where, a daemon can do without.
 func (d *daemon) listenControl(p *configs.Policy) (*controlSocket, error) {
 	path := cmp.Or(p.Admin.Socket, SocketPath())
 	if p.Admin.Off || path == "" {
@@ -198,7 +198,7 @@ func (d *daemon) listenControl(p *configs.Policy) (*controlSocket, error) {
 	l, err := admin.Listen(admin.Socket{Path: path, Mode: p.Admin.Mode, Group: p.Admin.Group})
 	switch {
 	case err == nil:
-		return &controlSocket{Server: admin.NewServer(l, control{d}, d.Log), path: path, readiness: make(readiness)}, nil
+		return &controlSocket{Server: admin.NewServer(l, control{d}, d.Log), Listener: l, path: path, readiness: make(readiness)}, nil
 	case p.Admin == configs.Admin{}:
 		d.Log.Warn("there is none: status, top, set and reload will not work", "error", err)
 		return nil, nil
@@ -208,6 +208,13 @@ func (d *daemon) listenControl(p *configs.Policy) (*controlSocket, error) {
 
 // moveControl answers on s, or nowhere when s is nil.
 func (d *daemon) moveControl(s *controlSocket) {
+	if s != nil {
+		if err := s.Place(); err != nil { // its folder has gone since prepare
+			d.Log.Error("control socket", "error", err)
+			s.Server.Close()
+			s = nil
+		}
+	}
 	if d.socket != nil {
 		d.socket.running.stop() // who asked for the reload still gets the answer
 	}

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"shaperd/internal/admin"
+	"shaperd/shaper"
 )
 
 // look is how often the clock is looked at while something depends on it: it may
@@ -34,6 +36,8 @@ func (d *daemon) nextChange() time.Time {
 }
 
 // tick puts the rates of this time into force, if it has others than before.
+// What was set by hand must not stand in the way: of what does not fit any more
+// the latest ends first.
 func (d *daemon) tick() {
 	now := time.Now()
 	left := slices.DeleteFunc(slices.Clone(d.overrides), func(o admin.Override) bool { return over(o, now) })
@@ -41,19 +45,33 @@ func (d *daemon) tick() {
 		d.timed()
 		return
 	}
-	changed, err := d.override(left)
-	if err != nil { // it may fit later: what was set by hand may stand against the schedule
-		for _, e := range Reasons(err) {
-			d.Log.Error("change of rates by the clock", "error", e)
+	for len(left) > 0 {
+		_, err := d.file.At(now, asFile(left))
+		if err == nil {
+			break
 		}
-		d.overrides = left
-		d.timed()
+		last := left[len(left)-1]
+		d.Log.Warn("what was set by hand ends: it does not fit any more", "class", last.Class, "link", last.Link, "error", oneLine(err))
+		left = left[:len(left)-1]
+	}
+	changed, err := d.override(left)
+	if err != nil { // the next look tries again
+		d.Log.Error("change of rates by the clock", "error", oneLine(err))
 		d.alarm.Reset(look)
 		return
 	}
 	for _, c := range changed.Changes {
-		d.Log.Info("rates change with the time", "link", c.Link, "class", c.Class, "rate", c.To.Rate, "ceil", c.To.Ceil)
+		d.Log.Info("rates change with the time", "link", c.Link, "class", c.Class, "rate", shaper.Rate(c.To.Rate), "ceil", shaper.Rate(c.To.Ceil))
 	}
+}
+
+// oneLine joins the reasons of an error, for the log.
+func oneLine(err error) string {
+	var all []string
+	for _, e := range Reasons(err) {
+		all = append(all, e.Error())
+	}
+	return strings.Join(all, "; ")
 }
 
 // over reports whether an override's time is over.

@@ -43,13 +43,15 @@ func (d *daemon) change(ctx context.Context, f func() error) error {
 	})
 }
 
-func (c control) Reload(ctx context.Context) error {
-	return c.change(ctx, func() error {
+func (c control) Reload(ctx context.Context) (out *admin.Reloaded, err error) {
+	err = c.change(ctx, func() error {
 		if err := c.reload(); err != nil {
 			return &admin.RefusedError{Err: err}
 		}
+		out = &admin.Reloaded{Policy: c.policy.Name, Reloads: c.reloads}
 		return nil
 	})
+	return out, err
 }
 
 // Set puts an override into force, in the place of an earlier one of the same class and link.
@@ -65,6 +67,12 @@ func (c control) Set(ctx context.Context, r admin.SetRequest) (out *admin.Change
 		o.Until = &until
 	}
 	err = c.change(ctx, func() error {
+		if o.Until != nil {
+			*o.Until = o.Until.In(c.file.Zone())
+		}
+		if c.rests(relayOf(r.Link)) {
+			return &admin.RefusedError{Status: http.StatusConflict, Err: fmt.Errorf("relay %q drains: the next reload starts it again", relayOf(r.Link))}
+		}
 		next := slices.DeleteFunc(slices.Clone(c.overrides), func(old admin.Override) bool { return old.Link == o.Link && old.Class == o.Class })
 		out, err = c.override(append(next, o))
 		return err
@@ -82,9 +90,6 @@ func (c control) Reset(ctx context.Context, r admin.ResetRequest) (out *admin.Ch
 		next := slices.DeleteFunc(slices.Clone(c.overrides), func(o admin.Override) bool {
 			return (r.Class == "" || r.Class == o.Class) && (r.Link == "" || r.Link == o.Link)
 		})
-		if len(next) == len(c.overrides) && (r.Class != "" || r.Link != "") {
-			return &admin.RefusedError{Err: fmt.Errorf("nothing of %s was set", strings.TrimSpace(r.Class+" "+r.Link))}
-		}
 		out, err = c.override(next)
 		return err
 	})
@@ -103,7 +108,18 @@ func (d *daemon) override(overrides []admin.Override) (*admin.Changed, error) {
 	}
 	d.overrides = overrides
 	d.timed()
-	return &admin.Changed{Changes: rateChanges(before, p)}, nil
+	changes := slices.DeleteFunc(rateChanges(before, p), func(c admin.RateChange) bool { return d.rests(relayOf(c.Link)) })
+	return &admin.Changed{Changes: changes}, nil
+}
+
+// relayOf is the relay that a link is of; "" for an interface's.
+func relayOf(link string) string {
+	name, ok := strings.CutPrefix(link, "relay ")
+	if !ok {
+		return ""
+	}
+	name, _, _ = strings.Cut(name, " ")
+	return name
 }
 
 func asFile(overrides []admin.Override) (all []configs.Override) {
@@ -121,7 +137,7 @@ func (c control) Drain(ctx context.Context, name string) error {
 			return &admin.RefusedError{Status: http.StatusNotFound, Err: fmt.Errorf("there is no relay %q that serves", name)}
 		}
 		r := c.relays[i]
-		r.running.stop()
+		c.retire(r)
 		c.relays = slices.Delete(slices.Clone(c.relays), i, i+1)
 		c.drained = append(c.drained, r)
 		c.publish()

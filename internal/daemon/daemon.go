@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -45,7 +46,7 @@ type daemon struct {
 	Options
 	tasks   tasks
 	metrics *metrics.Metrics
-	sockets *conn.Inherited // for the first policy's relays
+	sockets *conn.Inherited // of the service manager
 
 	file      *configs.Policy  // as it was read
 	overrides []admin.Override // of what it says
@@ -56,6 +57,7 @@ type daemon struct {
 
 	relays   []*relay
 	drained  []*relay       // by hand, until the next reload
+	ending   []*relay       // that accept nobody any more; some may have ended
 	endpoint *endpoint      // nil for none
 	socket   *controlSocket // nil for none
 	kernel   *kernel        // nil for none
@@ -103,8 +105,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	d.file, d.loaded = p, time.Now()
-	for _, err := range d.sockets.Close() {
-		d.Log.Warn("socket closed", "error", err)
+	for _, err := range d.sockets.Unused() {
+		d.Log.Warn("socket that is of no use", "error", err)
 	}
 	if err := d.start(c); err != nil {
 		return err
@@ -229,18 +231,34 @@ func (d *daemon) enforce(p *configs.Policy) error {
 	return nil
 }
 
+// retire has a relay accept nobody any more, and its sessions end.
+func (d *daemon) retire(r *relay) {
+	r.running.stop() // first: without sessions the drain is its end
+	r.Drain()
+	d.ending = append(slices.DeleteFunc(d.ending, func(r *relay) bool {
+		select {
+		case <-r.running.ended:
+			return true
+		default:
+			return false
+		}
+	}), r)
+}
+
 // end drains the relays, then ends the rest, so that a drain can be watched.
 func (d *daemon) end(ends <-chan os.Signal, endRest context.CancelFunc) error {
 	d.phase.Store(int32(draining))
-	var longest time.Duration
 	for _, r := range d.relays {
+		d.retire(r)
+	}
+	var longest time.Duration
+	for _, r := range d.ending {
 		longest = max(longest, r.config.Timeouts.Drain)
-		r.running.stop()
 	}
 	d.notify(systemd.Stopping("draining", longest+5*time.Second))
 	ended := make(chan error, 1)
 	go func() {
-		for _, r := range d.relays {
+		for _, r := range d.ending {
 			<-r.running.ended
 		}
 		endRest()
@@ -266,8 +284,8 @@ func (d *daemon) snapshot() []metrics.Relay {
 	if v == nil {
 		return nil
 	}
-	all := make([]metrics.Relay, 0, len(v.relays))
-	for _, r := range v.relays {
+	all := []metrics.Relay{}
+	for _, r := range v.all() {
 		all = append(all, relayMetrics(r.Stats()))
 	}
 	return all

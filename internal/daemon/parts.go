@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shaperd/conn"
+	"shaperd/internal/admin"
 	"shaperd/internal/httpd"
 	"shaperd/internal/metrics"
 )
@@ -46,6 +47,7 @@ func (e *endpoint) String() string { return fmt.Sprintf("metrics on %s", e.Addr(
 // A controlSocket is the task that answers on the control socket.
 type controlSocket struct {
 	*httpd.Server
+	*admin.Listener
 	readiness
 	path    string
 	running *running // nil until started

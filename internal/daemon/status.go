@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -145,7 +144,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	v := c.view.Load()
 	out := &admin.Status{
 		Version: c.Version, Revision: c.Revision, PID: os.Getpid(), Started: c.started, State: "ready", LogLevel: "info",
-		Policy: v.policy.Name, Loaded: v.loaded, TimeZone: zoneName(v.file.Zone()), Reloads: v.reloads, Next: v.next,
+		Policy: v.policy.Name, Loaded: v.loaded, TimeZone: v.file.Zone().String(), Reloads: v.reloads, Next: v.next,
 		Links: []admin.Link{}, Relays: []admin.Relay{}, Interfaces: []admin.Interface{}, Overrides: v.overrides,
 	}
 	if out.Overrides == nil {
@@ -176,6 +175,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	}
 	for _, r := range v.drained {
 		s := r.Stats()
+		out.Links = append(out.Links, relayLink(&s.Upload), relayLink(&s.Download))
 		state := "draining"
 		if s.Sessions == 0 {
 			state = "drained"
@@ -183,22 +183,6 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 		out.Relays = append(out.Relays, relayStatus(&s, r, state))
 	}
 	return out, nil
-}
-
-func zoneName(z *time.Location) string {
-	if z != time.Local {
-		return z.String()
-	}
-	if target, err := os.Readlink("/etc/localtime"); err == nil {
-		if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
-			return name
-		}
-	}
-	name, offset := time.Now().Zone()
-	if offset == 0 {
-		return name
-	}
-	return name + " (" + strconv.Itoa(offset/3600) + "h)"
 }
 
 func relayStatus(s *conn.Stats, r viewed, state string) admin.Relay {
