@@ -76,6 +76,7 @@ func (p *Policy) read(overrides []Override) (all []override, err error) {
 	for i := range overrides {
 		o := &overrides[i]
 		out := override{link: o.Link, class: o.Class}
+		var meant *classSpec // nil for the link
 		at := slices.IndexFunc(links, func(l *shaper.Link) bool { return l.Name == o.Link })
 		switch {
 		case o.Link != "" && at < 0:
@@ -90,7 +91,7 @@ func (p *Policy) read(overrides []Override) (all []override, err error) {
 			return nil, fmt.Errorf("link %q has a rate, and neither ceil nor burst", o.Link)
 		}
 		if o.Class != "" {
-			if err := p.knows(o.Class); err != nil {
+			if meant, err = p.class(o.Class); err != nil {
 				return nil, err
 			}
 		}
@@ -109,7 +110,7 @@ func (p *Policy) read(overrides []Override) (all []override, err error) {
 				return nil, fmt.Errorf("%s %s: %s; %s", amount.key, quote(amount.text), reason, cure)
 			}
 		}
-		if o.Burst != "" && out.burst.Size == 0 {
+		if o.Burst != "" && out.burst == (burst{}) {
 			return nil, fmt.Errorf("burst %s: it cannot hold a full packet; write at least %s", quote(o.Burst), minBurst)
 		}
 		for _, l := range links {
@@ -120,30 +121,62 @@ func (p *Policy) read(overrides []Override) (all []override, err error) {
 		if o.Class == "" && out.rate.percent > 0 {
 			return nil, fmt.Errorf("the rate of link %q cannot be a percentage; write a rate, such as 20mbit", o.Link)
 		}
+		if meant != nil {
+			if err := meant.takes(o, out.burst); err != nil {
+				return nil, err
+			}
+		}
 		all = append(all, out)
 	}
 	return all, nil
 }
 
-// knows reports a class that there is not.
-func (p *Policy) knows(class string) error {
+// class finds a class of the file, or says which there are.
+func (p *Policy) class(name string) (found *classSpec, err error) {
 	var names []string
 	var walk func(*list[classSpec])
 	walk = func(l *list[classSpec]) {
 		for i := range l.all {
-			names = append(names, l.all[i].v.title())
-			walk(&l.all[i].v.Classes)
+			c := &l.all[i].v
+			names = append(names, c.title())
+			if c.title() == name {
+				found = c
+			}
+			walk(&c.Classes)
 		}
 	}
 	walk(&p.file.spec.Classes)
-	if slices.Contains(names, class) {
-		return nil
+	switch meant := nearest(name, names); {
+	case found != nil:
+		return found, nil
+	case len(names) == 0:
+		return nil, fmt.Errorf("there is no class %q: the policy has no classes, set the rate of a link", name)
+	case len(meant) > 0:
+		return nil, fmt.Errorf("there is no class %q; did you mean %s?", name, orList(meant))
 	}
-	if len(names) == 0 {
-		return fmt.Errorf("there is no class %q: the policy has no classes, set the rate of a link", class)
+	return nil, fmt.Errorf("there is no class %q: there are %s", name, strings.Join(names, ", "))
+}
+
+// takes returns what a class cannot be set to.
+func (c *classSpec) takes(o *Override, b burst) error {
+	_, requests, _ := perHour(o.Rate)
+	switch {
+	case bool(c.Shared.v) && o.Link != "":
+		return fmt.Errorf("class %q is shared and has one rate for all links and hosts: leave out the link", o.Class)
+	case bool(c.Shared.v) && o.Ceil != "":
+		return fmt.Errorf("class %q is shared and has no ceil: set its rate", o.Class)
+	case bool(c.Shared.v) && strings.HasSuffix(o.Rate, "%"):
+		return fmt.Errorf("class %q is shared by hosts whose links may differ: write a rate, such as 30mbit", o.Class)
+	case c.ofRequests() && (o.Link != "" || o.Ceil != ""):
+		return fmt.Errorf("class %q counts requests and is on no link: it has rate and burst only", o.Class)
+	case c.ofRequests() && o.Rate != "" && !requests:
+		return fmt.Errorf("class %q counts requests: write a rate such as 100/s, 100/m or 100/h", o.Class)
+	case !c.ofRequests() && requests:
+		return fmt.Errorf("class %q counts bytes: write a rate such as 20mbit", o.Class)
+	case b.Size > 0 && c.ofRequests():
+		return fmt.Errorf("class %q counts requests: write its burst as a number, such as 200", o.Class)
+	case b.count > 0 && !c.ofRequests():
+		return fmt.Errorf("burst %s: it has no unit; write %s if bytes are meant", quote(o.Burst), shaper.Size(b.count))
 	}
-	if meant := nearest(class, names); len(meant) > 0 {
-		return fmt.Errorf("there is no class %q; did you mean %s?", class, orList(meant))
-	}
-	return fmt.Errorf("there is no class %q: there are %s", class, strings.Join(names, ", "))
+	return nil
 }

@@ -49,7 +49,10 @@ func (w *classWalk) walk(all *list[classSpec], depth int) {
 		}
 		c := &all.all[i].v
 		unique(w.report, "class", &c.Name, w.named)
+		w.units(c)
 		switch {
+		case c.ofRequests():
+			w.requests(c, all.all[i].at, depth)
 		case !c.Classes.given():
 			w.leaf(c, all.all[i].at)
 		case depth == maxNesting:
@@ -82,7 +85,7 @@ func (w *classWalk) leaf(c *classSpec, at *node) {
 	case c.isDefault():
 		w.first = c
 		w.policy.Rules.Default = c.title()
-	case !c.Match.given() && !c.Default.wrong:
+	case !c.Match.given() && !c.Default.wrong && !c.Unit.wrong:
 		w.unsure = true // it may be meant to be the default
 		w.wrong(at.place, "add match, or default: true", "class %q can never send: no rule leads to it", c.title())
 	}

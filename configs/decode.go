@@ -112,7 +112,8 @@ func (v *value[T]) decode(r *report, n *node, key string) {
 			cure = fmt.Sprintf("write %s, such as %s", f.what, f.example)
 		}
 		text := " " + quote(n.text)
-		if _, secret := s.(*password); secret {
+		if secret, ok := s.(interface{ secret(text string) bool }); ok && secret.secret(n.text) {
+			r.blot(n)
 			text = ""
 		}
 		r.wrong(n.place, cure, "%s%s: %s", key, text, reason)

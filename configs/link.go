@@ -50,7 +50,7 @@ func (r *report) link(name string, whole *linkRate, classes *list[classSpec]) sh
 func (w *linkWalk) classes(all *list[classSpec], parent *shaper.Class) []shaper.Class {
 	var out []shaper.Class
 	for i := range all.all {
-		if all.all[i].ok() {
+		if all.all[i].ok() && !all.all[i].v.ofRequests() {
 			out = append(out, w.class(&all.all[i].v, all.all[i].at, parent))
 		}
 	}
@@ -114,6 +114,9 @@ func (w *linkWalk) sum(all *list[classSpec]) (sum shaper.Rate, ok bool) {
 		if !c.ok() || c.v.Rate.wrong {
 			return 0, false
 		}
+		if c.v.ofRequests() {
+			continue
+		}
 		r := w.amount(&c.v.Rate)
 		if r > math.MaxInt64-sum {
 			return math.MaxInt64, true
@@ -127,7 +130,7 @@ func (w *linkWalk) sum(all *list[classSpec]) (sum shaper.Rate, ok bool) {
 func (w *linkWalk) list(all *list[classSpec]) string {
 	var parts []string
 	for i := range all.all {
-		if c := &all.all[i].v; c.Rate.given() {
+		if c := &all.all[i].v; c.Rate.given() && !c.ofRequests() {
 			parts = append(parts, fmt.Sprintf("%s %s (line %d)", c.title(), w.amount(&c.Rate), c.Rate.at.line))
 		}
 	}

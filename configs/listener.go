@@ -28,6 +28,9 @@ func (r *report) listeners(f *fileSpec) {
 			}
 		}
 	}
+	if a := &f.Admission.v.Listen; a.ok() {
+		r.listen(all, listener{a.v.AddrPort, a.at, nil, a.v.wildcard6()})
+	}
 	if m := &f.Metrics.v.Listen; m.ok() && m.v.IsValid() {
 		r.listen(all, listener{m.v.AddrPort, m.at, nil, m.v.wildcard6()})
 	}

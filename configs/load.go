@@ -28,11 +28,19 @@ func Load(path string) (*Policy, error) {
 		return nil, fmt.Errorf("read policy: %w", err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read policy: %w", err)
+	}
 	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1)) // more is refused
 	if err != nil {
 		return nil, fmt.Errorf("read policy: %w", err)
 	}
-	return Parse(path, text)
+	p, err := Parse(path, text)
+	if p != nil {
+		p.Modified = info.ModTime()
+	}
+	return p, err
 }
 
 // Default returns the built-in policy: a SOCKS5 proxy on loopback.
@@ -68,8 +76,9 @@ func (r *report) policy(p *Policy, f *value[fileSpec]) {
 	p.Page = p.Metrics.IsValid() && !f.v.Metrics.v.Page.v.off
 	p.KeepOnExit = f.v.OnExit.v.keep
 	p.Admin = f.v.Admin.v.values()
-	if !f.v.Relays.given() && !f.v.Interfaces.given() {
-		r.wrong(place{1, 1, 1}, "add relays", "the policy has no relays and no interfaces: it would do nothing")
+	r.shared(p, &f.v)
+	if !f.v.Relays.given() && !f.v.Interfaces.given() && !f.v.Admission.given() {
+		r.wrong(place{1, 1, 1}, "add relays", "the policy has no relays, no interfaces and no admission: it would do nothing")
 	}
 }
 
@@ -77,4 +86,5 @@ func (r *report) policy(p *Policy, f *value[fileSpec]) {
 func (r *report) places(p *Policy, f *fileSpec) {
 	r.interfaces(p, f)
 	r.relays(p, f)
+	r.admission(p, f)
 }

@@ -61,6 +61,8 @@ classes:
     classes:
       - {name: calm, match: {port: 873}, rate: 5mbit, mode: leaky}
       - {name: rest, default: true, rate: 2%, ceil: 15mbit}
+  - {name: mirror, match: {port: 9418}, rate: 3mbit, shared: true}
+  - {name: api, unit: requests, rate: 90/m, burst: 20, shared: true}
 interfaces:
   - {name: ppp*, egress: 100mbit, ingress: 400mbit, overhead: pppoe}
 relays:
@@ -73,6 +75,8 @@ relays:
     timeouts: {handshake: 1s, connect: 2s, idle: 3m, half_closed: 4m, drain: 5m}
   - {name: proxy, kind: socks5, listen: "127.0.0.1:1080", users: {alice: "correct horse", "007": bond}, upload: 30mbit, download: 30mbit}
 metrics: {listen: "127.0.0.1:9477"}
+shared: {redis: ["redis://user@10.0.0.9/1", "redis://10.0.0.8:7000"], cluster: edge, host: r1, weight: 3, on_outage: min, period: 2s, password_file: /etc/secret}
+admission: {listen: "127.0.0.1:9478", token_file: /etc/token, rate: 100mbit, keys: 7}
 `)
 	cs1 := classify.DSCP(8)
 	link := func(name string, rate shaper.Rate) shaper.Link {
@@ -82,6 +86,7 @@ metrics: {listen: "127.0.0.1:9477"}
 				{Name: "calm", Rate: 5 * shaper.Mbit, Ceil: 5 * shaper.Mbit, Mode: shaper.Leaky, Priority: 3},
 				{Name: "rest", Rate: rate / 50, Ceil: 15 * shaper.Mbit, Priority: 3, Default: true},
 			}},
+			{Name: "mirror", Rate: 3 * shaper.Mbit, Ceil: 3 * shaper.Mbit, Priority: 3},
 		}}
 	}
 	want := &Policy{
@@ -94,26 +99,38 @@ metrics: {listen: "127.0.0.1:9477"}
 				Dst: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}, DSCP: []classify.DSCP{46, 10}, Fwmark: []uint32{7, 16},
 			}},
 			{Class: "calm", Match: classify.Match{Port: []classify.PortRange{{First: 873, Last: 873}}}},
+			{Class: "mirror", Match: classify.Match{Port: []classify.PortRange{{First: 9418, Last: 9418}}}},
 		}},
-		RuleLines: []int{4, 14},
-		Marks:     map[string]Mark{"voice": {DSCP: &cs1, Fwmark: 255}, "calm": {Priority: 3}, "rest": {Priority: 3}},
+		RuleLines: []int{4, 14, 16},
+		Marks:     map[string]Mark{"mirror": {Priority: 3}, "voice": {DSCP: &cs1, Fwmark: 255}, "calm": {Priority: 3}, "rest": {Priority: 3}},
 		Relays: []Relay{
 			{
-				Name: "web", Line: 19, Listen: []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:8443"), netip.MustParseAddrPort("[::]:8443")},
+				Name: "web", Line: 21, Listen: []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:8443"), netip.MustParseAddrPort("[::]:8443")},
 				Upstream: []string{"10.0.0.5:443", "web.example.org:443"},
 				Upload:   link("relay web upload", 50*shaper.Mbit), Download: link("relay web download", 200*shaper.Mbit),
 				Limits:   Limits{shaper.Mbit, 2 * shaper.Mbit, 3, 4, 5},
 				Timeouts: Timeouts{time.Second, 2 * time.Second, 3 * time.Minute, 4 * time.Minute, 5 * time.Minute},
 			},
 			{
-				Name: "proxy", Kind: SOCKS5, Line: 26, Listen: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1080")},
+				Name: "proxy", Kind: SOCKS5, Line: 28, Listen: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:1080")},
 				Users:  map[string]string{"alice": "correct horse", "007": "bond"},
 				Upload: link("relay proxy upload", 30*shaper.Mbit), Download: link("relay proxy download", 30*shaper.Mbit),
 				Timeouts: Timeouts{10 * time.Second, 10 * time.Second, time.Hour, 5 * time.Minute, 30 * time.Second},
 			},
 		},
-		Interfaces: []Interface{{Name: "ppp*", Line: 17, Overhead: 46, Egress: link("ppp* egress", 100*shaper.Mbit), Ingress: link("ppp* ingress", 400*shaper.Mbit)}},
+		Interfaces: []Interface{{Name: "ppp*", Line: 19, Overhead: 46, Egress: link("ppp* egress", 100*shaper.Mbit), Ingress: link("ppp* ingress", 400*shaper.Mbit)}},
 		Metrics:    netip.MustParseAddrPort("127.0.0.1:9477"), Page: true,
+		Shared: Shared{
+			URLs: []string{"redis://user@10.0.0.9/1", "redis://10.0.0.8:7000"}, PasswordFile: "/etc/secret",
+			Cluster: "edge", Host: "r1", Weight: 3, OnOutage: "min", Period: 2 * time.Second,
+		},
+		Admission: Admission{
+			Listen: netip.MustParseAddrPort("127.0.0.1:9478"), TokenFile: "/etc/token", Keys: 7, Classes: []AdmissionClass{
+				{Name: "voice", Rate: 2 * shaper.Mbit, Burst: 64 * shaper.KiB}, {Name: "calm", Rate: 5 * shaper.Mbit},
+				{Name: "rest", Rate: 2 * shaper.Mbit}, {Name: "mirror", Shared: true, Rate: 3 * shaper.Mbit},
+				{Name: "api", Shared: true, PerHour: 5400, Requests: 20},
+			},
+		},
 	}
 	if !reflect.DeepEqual(values(p), want) {
 		t.Errorf("got\n%+v\nwant\n%+v", p, want)

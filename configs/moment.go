@@ -19,7 +19,7 @@ type moment struct {
 type override struct {
 	link, class string // link "" is every link, class "" the link itself
 	rate, ceil  share
-	burst       size
+	burst       burst
 }
 
 // suffix says in a message when it is that something is wrong.
@@ -87,8 +87,8 @@ func (m *moment) class(link string, c *value[classSpec]) {
 		if o.ceil != (share{}) {
 			replace(&c.v.Ceil, value[share]{v: o.ceil, at: whichever(c.v.Ceil.at, c.at)})
 		}
-		if o.burst.Size > 0 {
-			replace(&c.v.Burst, value[size]{v: o.burst, at: whichever(c.v.Burst.at, c.at)})
+		if o.burst != (burst{}) {
+			replace(&c.v.Burst, value[burst]{v: o.burst, at: whichever(c.v.Burst.at, c.at)})
 		}
 	}
 }

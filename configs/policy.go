@@ -14,6 +14,8 @@ import (
 type Policy struct {
 	// Name is the file's path, or "built-in".
 	Name string
+	// Modified is when the file was written; the zero time for what is built in.
+	Modified time.Time
 	// Rules is the classifier's input, in file order.
 	Rules classify.Rules
 	// RuleLines holds the line of each of Rules.List in the file.
@@ -32,6 +34,10 @@ type Policy struct {
 	KeepOnExit bool
 	// Admin is the control socket.
 	Admin Admin
+	// Shared is the cluster whose hosts share the budgets of shared classes.
+	Shared Shared
+	// Admission is what programs may take of the classes.
+	Admission Admission
 
 	times weekly // of all schedules
 	file  *file  // what At makes the rates of another time from

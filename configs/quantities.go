@@ -40,6 +40,7 @@ func (r *rate) parse(text string) (err error) {
 type share struct {
 	rate    shaper.Rate
 	percent int64 // in units of 1/10,000 percent; 0 when it is a rate
+	perHour int64 // of unit requests; 0 when it is a rate of bits
 	text    string
 }
 
@@ -48,11 +49,15 @@ const whole = 1_000_000
 
 func (*share) format() format {
 	return format{what: "a rate or a percentage", example: "20mbit",
-		pattern: ignoreCase("(" + ratePattern + `|[0-9]+(\.[0-9]{1,4})?%)`)}
+		pattern: ignoreCase("(" + ratePattern + `|[0-9]+(\.[0-9]{1,4})?%|[0-9]+/[smh])`)}
 }
 
 func (s *share) parse(text string) error {
 	s.text = text
+	if n, ok, err := perHour(text); ok {
+		s.perHour = n
+		return err
+	}
 	number, ok := strings.CutSuffix(text, "%")
 	if !ok {
 		var r rate

@@ -183,6 +183,10 @@ func TestOverridesReplaceWhatTheFileSays(t *testing.T) {
 func TestOverridesThatDoNotFitSayWhy(t *testing.T) {
 	p := parsed(t, office)
 	unlimited := parsed(t, "classes: [{name: a, default: true, rate: 1mbit}]\nrelays: [{name: r, kind: socks5, listen: 127.0.0.1:1}]")
+	cluster := parsed(t, `
+classes: [{name: all, default: true, rate: 3mbit, shared: true}, {name: api, unit: requests, rate: 5/s}]
+relays: [{name: r, kind: socks5, listen: 127.0.0.1:1, upload: 9mbit, download: 9mbit}]
+shared: {redis: "redis://10.0.0.9", cluster: edge}`)
 	for _, tt := range []struct {
 		p    *Policy
 		o    Override
@@ -200,6 +204,13 @@ func TestOverridesThatDoNotFitSayWhy(t *testing.T) {
 		{p, Override{Class: "work", Rate: "30mbit", Ceil: "30mbit"}, "guaranteed 31mbit on wan0 egress, which has 10mbit"},
 		{p, Override{Class: "work", Rate: "9mbit"}, `class "work" is guaranteed 9mbit, more than its ceil of 50% (5mbit of wan0 egress)`},
 		{p, Override{Link: "wan0 egress", Rate: "1mbit"}, "the classes are guaranteed 3mbit on wan0 egress, which has 1mbit"},
+		{cluster, Override{Class: "all", Rate: "50%"}, "whose links may differ: write a rate"},
+		{cluster, Override{Class: "all", Ceil: "1mbit"}, "has no ceil: set its rate"},
+		{cluster, Override{Class: "all", Link: "relay r upload", Rate: "1mbit"}, "leave out the link"},
+		{cluster, Override{Class: "all", Rate: "100/s"}, "counts bytes: write a rate such as 20mbit"},
+		{cluster, Override{Class: "api", Rate: "1mbit"}, "counts requests: write a rate such as 100/s"},
+		{cluster, Override{Class: "api", Burst: "64kb"}, "counts requests: write its burst as a number"},
+		{cluster, Override{Class: "api", Link: "relay r upload", Rate: "1/s"}, "is on no link"},
 		{unlimited, Override{Class: "a", Rate: "50%"}, "has no rate that could be meant by a percentage"},
 	} {
 		_, err := tt.p.At(berlin(t, "2026-12-06 12:00:00"), []Override{tt.o})

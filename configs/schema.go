@@ -17,6 +17,10 @@ type fileSpec struct {
 	OnExit value[onExit] `key:"on_exit"`
 	// The control socket, which status, top, set, sessions and reload speak to.
 	Admin value[adminSpec] `key:"admin"`
+	// The Redis on which the hosts of a cluster share the budgets of shared classes.
+	Shared value[sharedSpec] `key:"shared"`
+	// How programs ask for admission to a class, besides the control socket.
+	Admission value[admissionSpec] `key:"admission"`
 	// Where the times of schedules hold, such as Europe/Berlin. Not given: the host's time zone.
 	TimeZone value[timeZone] `key:"time_zone"`
 }
@@ -26,12 +30,16 @@ type classSpec struct {
 	Name value[name] `key:"name,required"`
 	// Any of these entries will do; inside one, all of its keys have to fit. Only of classes without classes.
 	Match some[matchSpec] `key:"match"`
-	// Guaranteed, as a rate or a percentage of the link's rate. Not given: nothing is, and the class borrows up to its ceil.
+	// Guaranteed, as a rate or a percentage of the link's rate; of unit requests as 100/s, 100/m or 100/h. Not given: nothing is, and the class borrows up to its ceil.
 	Rate value[share] `key:"rate"`
 	// The most it may reach by borrowing, as a rate or a percentage of the link's rate. Not given: equal to rate.
 	Ceil value[share] `key:"ceil"`
-	// What may leave at once after a quiet time. Not given: derived from the rates. Only in mode token.
-	Burst value[size] `key:"burst"`
+	// What may leave at once after a quiet time. Not given: derived from the rates. Only in mode token. Of unit requests a number of them.
+	Burst value[burst] `key:"burst"`
+	// What it counts: bytes are shaped and admitted, requests are admitted only. Not given: bytes.
+	Unit value[unit] `key:"unit"`
+	// One budget for all hosts of the cluster that the key shared names, instead of one on each link. Not given: false.
+	Shared value[boolean] `key:"shared"`
 	// token bursts after a quiet time, leaky is steady. Not given: token.
 	Mode value[mode] `key:"mode"`
 	// Who borrows first: 0 first, 7 last. Not given: 3.
@@ -60,7 +68,7 @@ type classTimeSpec struct {
 	// The class's ceil then. Not given: as at other times.
 	Ceil value[share] `key:"ceil"`
 	// The class's burst then. Not given: as at other times.
-	Burst value[size] `key:"burst"`
+	Burst value[burst] `key:"burst"`
 }
 
 type linkSpec struct {
@@ -176,4 +184,36 @@ type adminSpec struct {
 	Mode value[fileMode] `key:"mode"`
 	// The group that owns it, besides root and the daemon's user. Not given: the daemon's.
 	Group value[groupName] `key:"group"`
+}
+
+type sharedSpec struct {
+	// URLs of Redis or Valkey, such as redis://10.0.0.9:6379 or, for TLS, rediss://user@host:6379/0. Several are Sentinels, or without sentinel the nodes of a Redis Cluster.
+	Redis some[redisURL] `key:"redis,required"`
+	// Name of the master that the URLs, which are those of Sentinels, watch. Not given: the URLs are those of the servers themselves.
+	Sentinel value[name] `key:"sentinel"`
+	// A file with the password of Redis. Not given: none.
+	PasswordFile value[filePath] `key:"password_file"`
+	// A file with the certificates that that of Redis has to be signed with, of rediss URLs. Not given: the system's.
+	CAFile value[filePath] `key:"ca_file"`
+	// Name of the cluster: the hosts with the same share their budgets.
+	Cluster value[name] `key:"cluster,required"`
+	// Name of this host, unique in the cluster. Not given: the hostname.
+	Host value[name] `key:"host"`
+	// How large this host's share is beside that of others that want as much, 1 to 1000. Not given: 1.
+	Weight value[weight] `key:"weight"`
+	// What a shared class has when Redis is away: share is the last known fair share, min a hundredth of the rate, open all of the rate on each host, closed nothing. Not given: share.
+	OnOutage value[onOutage] `key:"on_outage"`
+	// How often a host renews its shares, 100ms to 10s. Not given: 500ms.
+	Period value[period] `key:"period"`
+}
+
+type admissionSpec struct {
+	// Address and port to answer on, besides the control socket. Not given: none.
+	Listen value[listenAddr] `key:"listen"`
+	// A file with the token that clients of the address have to give. Required with listen.
+	TokenFile value[filePath] `key:"token_file"`
+	// What percentages of classes are of, for admission. Not given: such classes admit nobody.
+	Rate value[rate] `key:"rate"`
+	// How many keys of a class may have a bucket of their own at a time. Not given: 65536.
+	Keys value[keyCount] `key:"keys"`
 }

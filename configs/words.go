@@ -155,6 +155,8 @@ func (p *password) parse(text string) error {
 	return loginLength(text)
 }
 
+func (*password) secret(string) bool { return true }
+
 func loginLength(text string) error {
 	if len(text) < 1 || len(text) > 255 {
 		return textErrorf("write 1 to 255 bytes: SOCKS5 has no room for others", "its length is %d bytes", len(text))
