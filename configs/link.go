@@ -76,6 +76,9 @@ func (w *linkWalk) class(c *classSpec, at *node, parent *shaper.Class) shaper.Cl
 			c.title(), w.spell(&c.Ceil), parent.Ceil, parent.Name)
 	}
 	w.burst(c, &out)
+	if c.Shared.ok() && bool(c.Shared.v) {
+		out.Budget = out.Rate
+	}
 	if c.Classes.given() {
 		out.Children = w.classes(&c.Classes, &out)
 		limited := w.link.Rate > 0 || c.Rate.given() || c.Ceil.given()

@@ -86,7 +86,7 @@ admission: {listen: "127.0.0.1:9478", token_file: /etc/token, rate: 100mbit, key
 				{Name: "calm", Rate: 5 * shaper.Mbit, Ceil: 5 * shaper.Mbit, Mode: shaper.Leaky, Priority: 3},
 				{Name: "rest", Rate: rate / 50, Ceil: 15 * shaper.Mbit, Priority: 3, Default: true},
 			}},
-			{Name: "mirror", Rate: 3 * shaper.Mbit, Ceil: 3 * shaper.Mbit, Priority: 3},
+			{Name: "mirror", Rate: 3 * shaper.Mbit, Ceil: 3 * shaper.Mbit, Budget: 3 * shaper.Mbit, Priority: 3},
 		}}
 	}
 	want := &Policy{

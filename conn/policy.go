@@ -55,7 +55,11 @@ func newPolicy(cfg *Config) (*policy, error) {
 func (p *policy) eachLeaf(classes []shaper.Class, ceil shaper.Rate, note func(*leaf, shaper.Rate)) {
 	for i := range classes {
 		c := &classes[i]
-		most := slower(slower(ceil, c.Ceil), p.Limits.PerSession)
+		own := c.Ceil
+		if c.Budget > 0 {
+			own = c.Budget // what it has of it changes often, and buffers do not
+		}
+		most := slower(slower(ceil, own), p.Limits.PerSession)
 		if !c.Leaf() {
 			p.eachLeaf(c.Children, most, note)
 			continue

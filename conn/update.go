@@ -58,6 +58,25 @@ func (r *Relay) Update(cfg Config) error {
 	return nil
 }
 
+// SetRates gives the classes of the relay's links other rates, in place and at
+// once, with every bucket's level kept. Nothing else of the links may differ from
+// those in force. After Run has returned it does nothing.
+func (r *Relay) SetRates(upload, download shaper.Link) error {
+	for _, l := range []shaper.Link{upload, download} {
+		if _, err := shaper.NewTree(l, 0); err != nil {
+			return err
+		}
+	}
+	r.do(func() {
+		l := r.loop
+		l.tick()
+		if err := errors.Join(l.up.Update(upload, l.now), l.down.Update(download, l.now)); err != nil {
+			l.log.Error("update of the class tree", "error", err)
+		}
+	})
+	return nil
+}
+
 func closeAll(list []*listener, p *poller) {
 	for _, ln := range list {
 		ln.close(p)

@@ -175,6 +175,26 @@ func TestOneRateIsOneMessage(t *testing.T) {
 	}
 }
 
+// withShare has one class more, which is shared with other hosts.
+func withShare(link, share shaper.Rate) shaper.Link {
+	l := office(link)
+	l.Classes = append(l.Classes, shaper.Class{Name: "mirror", Rate: share, Ceil: share, Budget: 30 * shaper.Mbit, Priority: 3})
+	return l
+}
+
+// Whatever a host's share becomes, nothing but the class's rate changes: no bucket
+// is refilled, no queue is lost.
+func TestAShareIsOneMessage(t *testing.T) {
+	w := newWorld(t, "eth0")
+	w.apply(egress("eth0", withShare(100*shaper.Mbit, 30*shaper.Mbit)))
+	for _, share := range []shaper.Rate{1, 15 * shaper.Mbit, 300 * shaper.Kbit, 0, 29 * shaper.Mbit} {
+		p := w.apply(egress("eth0", withShare(100*shaper.Mbit, share)))
+		if len(p.Changes) != 1 || p.Changes[0].Verb != verbChange || !strings.HasPrefix(p.Changes[0].Object, "class") {
+			t.Errorf("share %s: changes %v, want one of the class", share, p.Changes)
+		}
+	}
+}
+
 func TestForeignQdiscsAreLeftAlone(t *testing.T) {
 	w := newWorld(t, "eth0")
 	w.run("tc qdisc add dev eth0 root handle 1: htb default 0x10")

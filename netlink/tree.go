@@ -57,7 +57,7 @@ func soleClass(l *shaper.Link) *shaper.Class {
 	switch {
 	case len(l.Classes) == 0:
 		return &shaper.Class{Rate: l.Rate, Ceil: l.Rate}
-	case len(l.Classes) == 1 && l.Classes[0].Leaf() && (l.Classes[0].Ceil == 0 || l.Classes[0].Ceil == l.Rate):
+	case len(l.Classes) == 1 && l.Classes[0].Leaf() && l.Classes[0].Budget == 0 && (l.Classes[0].Ceil == 0 || l.Classes[0].Ceil == l.Rate):
 		return &l.Classes[0]
 	}
 	return nil
@@ -91,6 +91,10 @@ func (p *planner) check(l *shaper.Link) error {
 			errs = append(errs, fmt.Errorf("%s: class %q is nested %d deep: HTB has room for %d", l.Name, c.Name, depth, maxDepth))
 		}
 		name := fmt.Sprintf("%s: class %q", l.Name, c.Name)
+		if c.Budget > 0 { // what it has of it now is never too little
+			wrong(name, max(c.Rate, minRate), c.Burst)
+			return
+		}
 		wrong(name, c.Rate, c.Burst)
 		if c.Ceil != c.Rate {
 			wrong(name, c.Ceil, c.Burst)
@@ -111,7 +115,7 @@ func (p *planner) link(l *shaper.Link) {
 	p.add(class{
 		handle: classHandle(minorLink), parent: htbRoot, name: "(link)", inner: true,
 		htb: htbClass{rate: rate, ceil: rate, quantum: packet}, why: map[string]string{"rate": "the link's rate"},
-	}, l.Burst)
+	}, l.Burst, shaper.Token)
 	p.control(rate)
 	walk(l.Classes, func(c, parent *shaper.Class) {
 		minor, most := p.minors[c.Name], rate
@@ -123,14 +127,24 @@ func (p *planner) link(l *shaper.Link) {
 		if out.htb.rate < minRate {
 			out.htb.rate = minRate
 			out.why["rate"] = "guarantees nothing: the least that HTB takes"
+			if c.Budget > 0 {
+				out.why["rate"] = "no share of the budget now: the least that HTB takes"
+			}
 		}
 		out.htb.ceil = max(whole(min(ceilOf(c, rate), most)), out.htb.rate)
 		if c.Leaf() {
 			out.htb.priority = c.Priority
 			out.htb.quantum, out.why["quantum"] = p.device.quantum(c.Rate, rate)
 		}
-		p.add(out, c.Burst)
-		if c.Leaf() {
+		mode := shaper.Token // else its leaf is steady
+		if c.Budget > 0 {
+			mode = c.Mode
+		}
+		p.add(out, c.Burst, mode)
+		switch {
+		case c.Budget > 0: // HTB keeps its tokens when a rate changes, a bucket is refilled
+			p.leaf(out.handle, leafHandle(rootMajor, minor), minor, c.Name, min(c.Budget, most), c.Burst, shaper.Token, false)
+		case c.Leaf():
 			p.leaf(out.handle, leafHandle(rootMajor, minor), minor, c.Name, out.htb.ceil, c.Burst, c.Mode, c.Ceil == c.Rate)
 		}
 	})
@@ -143,7 +157,7 @@ func (p *planner) control(link shaper.Rate) {
 		handle: classHandle(minorControl), parent: classHandle(minorLink), name: "(control)",
 		htb: htbClass{rate: rate, ceil: link, quantum: uint32(p.device.packet())},
 		why: map[string]string{"rate": "1 % of the link for ARP, neighbour discovery, DHCP and the like", "ceil": "the link: control traffic comes first"},
-	}, 0)
+	}, 0, shaper.Token)
 	size, why := p.device.queue(rate)
 	p.qdiscs = append(p.qdiscs, qdisc{
 		handle: leafHandle(rootMajor, minorControl), parent: classHandle(minorControl), name: "of (control)",
@@ -153,18 +167,21 @@ func (p *planner) control(link shaper.Rate) {
 
 const controlMost = 10 * shaper.Mbit
 
-// ceilOf is the class's ceil; one without is the link's.
+// ceilOf is the class's ceil; one without is the link's, and a shared one has its share.
 func ceilOf(c *shaper.Class, link shaper.Rate) shaper.Rate {
-	if c.Ceil == 0 {
+	switch {
+	case c.Budget > 0:
+		return c.Rate
+	case c.Ceil == 0:
 		return link
 	}
 	return c.Ceil
 }
 
 // add adds a class whose bursts follow from its rates and the policy's burst, 0 for none.
-func (p *planner) add(c class, burst shaper.Size) {
-	c.htb.burst, c.why["burst"] = p.device.burst(burst, c.htb.rate, shaper.Token)
-	c.htb.cburst, c.why["cburst"] = p.device.burst(burst, c.htb.ceil, shaper.Token)
+func (p *planner) add(c class, burst shaper.Size, mode shaper.Mode) {
+	c.htb.burst, c.why["burst"] = p.device.burst(burst, c.htb.rate, mode)
+	c.htb.cburst, c.why["cburst"] = p.device.burst(burst, c.htb.ceil, mode)
 	p.classes = append(p.classes, c)
 }
 

@@ -56,6 +56,8 @@ func TestTree(t *testing.T) {
 		{"classes-fq_codel", office(100 * shaper.Mbit), ethernet, Kernel{FqCodel: true}, 0},
 		{"classes-slow", office(shaper.Mbit), ethernet, Kernel{FqCodel: true}, 0},
 		{"classes-fast", office(100 * shaper.Gbit), ethernet, Kernel{}, 0},
+		{"shared", withShare(100*shaper.Mbit, 10*shaper.Mbit), ethernet, Kernel{}, 0},
+		{"shared-nothing", withShare(2*shaper.Gbit, 1), ethernet, Kernel{FqCodel: true}, 0},
 		{"no-classes", one(50*shaper.Mbit, shaper.Token), ethernet, Kernel{FqCodel: true}, 0},
 		{"no-classes-leaky", one(10*shaper.Gbit, shaper.Leaky), ethernet, Kernel{}, 0},
 		{"jumbo", office(shaper.Gbit), jumbo, Kernel{}, 0},

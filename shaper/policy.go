@@ -26,6 +26,9 @@ type Class struct {
 	Rate Rate
 	// Ceil is the most the class may reach by borrowing, in bits per second; 0 means no limit of its own.
 	Ceil Rate
+	// Budget is the rate that hosts share, in bits per second, of which Rate is this host's part: it changes
+	// often, may be nothing, and is the most that the class may send. 0 is no shared class.
+	Budget Rate
 	// Burst is how many bytes may leave at once after a quiet time; 0 derives it from the rates.
 	Burst Size
 	// Mode says whether the class may burst.

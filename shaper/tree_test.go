@@ -41,6 +41,10 @@ func TestSharesFollowHTB(t *testing.T) {
 			[]string{"x", "y", "b"}, map[string]float64{"x": 50. / 3, "y": 100. / 3, "b": 50}},
 		{"a child alone has all of its parent's, and what that borrows up to its ceil", []Class{inner, dflt(leaf("b", 10, 100, 0))},
 			[]string{"x", "b"}, map[string]float64{"x": 60, "b": 40}},
+		{"a shared class has its share, whatever else is free", []Class{leaf("a", 40, 60, 0), dflt(Class{Name: "b", Rate: 15 * Mbit, Budget: 30 * Mbit})},
+			[]string{"a", "b"}, map[string]float64{"a": 60, "b": 15}},
+		{"no share of a budget is nothing", []Class{leaf("a", 40, 60, 0), dflt(Class{Name: "b", Budget: 30 * Mbit})},
+			[]string{"a", "b"}, map[string]float64{"a": 60, "b": 0}},
 		{"a leaky class reaches its ceil", []Class{leaf("a", 40, 100, 0), {Name: "b", Rate: 30 * Mbit, Ceil: 30 * Mbit, Mode: Leaky, Default: true}},
 			[]string{"a", "b"}, map[string]float64{"a": 70, "b": 30}},
 	} {

@@ -74,8 +74,13 @@ func (t *Tree) grow(parent *class, spec *Class, old map[string]*class, now time.
 	c.name, c.parent, c.priority, c.mode, c.kids, c.level = spec.Name, parent, spec.Priority, spec.Mode, nil, 0
 	parent.kids = append(parent.kids, c)
 	t.byName[c.name] = c
-	c.limit(*spec, parent.chunk, now)
-	c.free = parent.free && spec.Ceil == 0 && spec.Rate == 0
+	limits := *spec
+	if spec.Budget > 0 { // no share is a share, and no ceil is none
+		limits.Rate = max(spec.Rate, 1)
+		limits.Ceil = limits.Rate
+	}
+	c.limit(limits, parent.chunk, now)
+	c.free = parent.free && limits.Ceil == 0 && limits.Rate == 0
 	for i := range spec.Children {
 		t.grow(c, &spec.Children[i], old, now)
 	}
