@@ -25,7 +25,7 @@ type AdmissionClass struct {
 	Shared bool
 	// Rate is 0 where it is a percentage and the policy does not say of what.
 	Rate  shaper.Rate // of unit bytes
-	Burst shaper.Size // of unit bytes; 0 is derived from Rate
+	Burst shaper.Size // of unit bytes
 	// Of unit requests:
 	PerHour  int64 // requests; 0 is unit bytes
 	Requests int64 // that may come at once
@@ -48,7 +48,7 @@ func (r *report) admission(p *Policy, f *fileSpec) {
 		r.wrong(a.TokenFile.at.key, "add listen, or remove it", "the token is of the clients of an address, and there is none")
 	}
 	if !f.Classes.given() {
-		p.Admission.Classes = []AdmissionClass{{Name: defaultClass, Rate: a.Rate.v.Rate}}
+		p.Admission.Classes = []AdmissionClass{{Name: defaultClass, Rate: a.Rate.v.Rate, Burst: admissionBurst(a.Rate.v.Rate)}}
 		return
 	}
 	p.Admission.add(r.moment.classes("admission", &f.Classes), a.Rate.v.Rate)
@@ -73,9 +73,21 @@ func (a *Admission) add(all *list[classSpec], whole shaper.Rate) {
 			}
 		} else {
 			out.Rate, out.Burst = limit.v.of(whole), c.Burst.v.Size
+			if out.Burst == 0 && out.Rate > 0 {
+				out.Burst = admissionBurst(out.Rate)
+			}
 		}
 		a.Classes = append(a.Classes, out)
 	}
+}
+
+// admissionBurst is that of a class whose policy gives none: what a second earns,
+// since programs ask for more at a time than a link sends in one turn.
+func admissionBurst(r shaper.Rate) shaper.Size {
+	if r == 0 {
+		return 0
+	}
+	return max(shaper.Size(r/8), anyBurst)
 }
 
 // requests checks a class of unit requests, which has no traffic on any link.

@@ -64,7 +64,7 @@ classes:
   - {name: mirror, match: {port: 9418}, rate: 3mbit, shared: true}
   - {name: api, unit: requests, rate: 90/m, burst: 20, shared: true}
 interfaces:
-  - {name: ppp*, egress: 100mbit, ingress: 400mbit, overhead: pppoe}
+  - {name: ppp0, egress: 100mbit, ingress: 400mbit, overhead: pppoe}
 relays:
   - name: web
     listen: ["0.0.0.0:8443", "[::]:8443"]
@@ -118,7 +118,7 @@ admission: {listen: "127.0.0.1:9478", token_file: /etc/token, rate: 100mbit, key
 				Timeouts: Timeouts{10 * time.Second, 10 * time.Second, time.Hour, 5 * time.Minute, 30 * time.Second},
 			},
 		},
-		Interfaces: []Interface{{Name: "ppp*", Line: 19, Overhead: 46, Egress: link("ppp* egress", 100*shaper.Mbit), Ingress: link("ppp* ingress", 400*shaper.Mbit)}},
+		Interfaces: []Interface{{Name: "ppp0", Line: 19, Overhead: 46, Egress: link("ppp0 egress", 100*shaper.Mbit), Ingress: link("ppp0 ingress", 400*shaper.Mbit)}},
 		Metrics:    netip.MustParseAddrPort("127.0.0.1:9477"), Page: true,
 		Shared: Shared{
 			URLs: []string{"redis://user@10.0.0.9/1", "redis://10.0.0.8:7000"}, PasswordFile: "/etc/secret",
@@ -126,8 +126,8 @@ admission: {listen: "127.0.0.1:9478", token_file: /etc/token, rate: 100mbit, key
 		},
 		Admission: Admission{
 			Listen: netip.MustParseAddrPort("127.0.0.1:9478"), TokenFile: "/etc/token", Keys: 7, Classes: []AdmissionClass{
-				{Name: "voice", Rate: 2 * shaper.Mbit, Burst: 64 * shaper.KiB}, {Name: "calm", Rate: 5 * shaper.Mbit},
-				{Name: "rest", Rate: 2 * shaper.Mbit}, {Name: "mirror", Shared: true, Rate: 3 * shaper.Mbit},
+				{Name: "voice", Rate: 2 * shaper.Mbit, Burst: 64 * shaper.KiB}, {Name: "calm", Rate: 5 * shaper.Mbit, Burst: 625000},
+				{Name: "rest", Rate: 2 * shaper.Mbit, Burst: 250000}, {Name: "mirror", Shared: true, Rate: 3 * shaper.Mbit, Burst: 375000},
 				{Name: "api", Shared: true, PerHour: 5400, Requests: 20},
 			},
 		},

@@ -73,6 +73,11 @@ func (r *report) sharedClasses(f *fileSpec, all *list[classSpec], depth int) {
 }
 
 func (r *report) sharedClass(f *fileSpec, c *classSpec) {
+	for _, i := range f.Interfaces.values() {
+		if i.Name.ok() && strings.ContainsAny(string(i.Name.v), "*?[") {
+			r.wrong(i.Name.at.place, "name the interface", "class %q is shared, and %s may be several interfaces: which of them has the share?", c.title(), i.Name.v)
+		}
+	}
 	if !f.Shared.given() {
 		r.wrong(c.Shared.at.key, `add shared, such as shared: {redis: "redis://10.0.0.9:6379", cluster: edge}`, "class %q is shared, and the policy does not say on which Redis", c.title())
 	}

@@ -123,7 +123,16 @@ func startKernel(t *testing.T) (addr string) {
 			}},
 		}
 	}
-	m := metrics.New(metrics.Build{Version: "test"}, func() []metrics.Relay { return nil }, snapshot)
+	m := metrics.New(metrics.Build{Version: "test"}, metrics.Sources{
+		Relays: func() []metrics.Relay { return nil }, Kernel: snapshot,
+		Sharing: func() *metrics.Sharing {
+			return &metrics.Sharing{Shares: []metrics.Share{{Class: "mirror", Link: "wan0 egress", Rate: 1e6, Budget: 3e6, Disagrees: true}}}
+		},
+		Admission: func() []metrics.Admission {
+			n := 10 * scrapes.Load()
+			return []metrics.Admission{{Class: "api", Decisions: map[string]uint64{"granted": n, "refused": n}, Keys: 3}}
+		},
+	})
 	m.Started(time.Now())
 	server := httptest.NewServer(m.Handler(metrics.Health{}))
 	t.Cleanup(server.Close)

@@ -54,12 +54,19 @@ func report(err error, stderr io.Writer) int {
 		return 0
 	case errors.Is(err, errReported):
 		return 1
+	case errors.As(err, new(exitError)):
+		var exit exitError
+		errors.As(err, &exit)
+		return exit.code
 	case errors.Is(err, errDiffers), errors.Is(err, errProblems):
 		return 2
 	}
 	fmt.Fprintf(stderr, "shaperd: %v\n", err)
 	if errors.As(err, new(usageError)) {
 		return 2
+	}
+	if errors.Is(err, errNotAdmitted) {
+		return 75
 	}
 	return 1
 }

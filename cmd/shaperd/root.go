@@ -14,7 +14,8 @@ their class, fairly among clients. On network interfaces the kernel shapes all
 packets in the same way.
 
 Exit codes: 0 all is well, 1 an error, 2 wrong usage (plan: something
-differs; doctor: a problem was found).`
+differs; doctor: a problem was found). take returns 75 when its time is over,
+else the command's.`
 
 const rootExamples = `  shaperd run                                    # the built-in policy: a SOCKS5 proxy on 127.0.0.1:1080
   shaperd config reference > shaperd.yaml        # a policy to start from, all keys explained
@@ -50,6 +51,8 @@ func newRootCmd() *cobra.Command {
 		newReloadCmd(),
 		newDrainCmd(),
 		newLogLevelCmd(),
+		newTakeCmd(),
+		newPaceCmd(),
 		newDoctorCmd(),
 		newConfigCmd(),
 		newDemoCmd(),

@@ -37,7 +37,8 @@ var layers = map[string]struct {
 	"internal/measure": {nil, "it times what arrives, whoever sent it"},
 	"internal/doctor":  {[]string{"classify", "configs", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
-	"cmd/shaperd":      {[]string{"classify", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
+	"client":           {nil, "programs of others import it: it is the standard library and HTTP"},
+	"cmd/shaperd":      {[]string{"classify", "client", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
 
 	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},

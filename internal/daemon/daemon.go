@@ -16,6 +16,7 @@ import (
 	"shaperd/conn"
 	"shaperd/internal/admin"
 	"shaperd/internal/metrics"
+	"shaperd/shaper"
 	"shaperd/systemd"
 )
 
@@ -48,12 +49,14 @@ type daemon struct {
 	metrics *metrics.Metrics
 	sockets *conn.Inherited // of the service manager
 
-	file      *configs.Policy  // as it was read
-	overrides []admin.Override // of what it says
-	policy    *configs.Policy  // in force: the file's at this time, with the overrides; nil before the first
-	state     string           // of the file's schedules, in force
-	alarm     *time.Timer      // rings when the clock may change what is in force
-	asked     chan func()      // what others have the owner do
+	file      *configs.Policy        // as it was read
+	overrides []admin.Override       // of what it says
+	policy    *configs.Policy        // in force: the file's at this time, with the overrides; nil before the first
+	state     string                 // of the file's schedules, in force
+	shares    map[sharer]shaper.Rate // of shared classes, that this host has now
+	budgets   map[sharer]budget      // of them, that the hosts share
+	alarm     *time.Timer            // rings when the clock may change what is in force
+	asked     chan func()            // what others have the owner do
 
 	relays   []*relay
 	drained  []*relay       // by hand, until the next reload
@@ -89,7 +92,7 @@ func Run(ctx context.Context, o Options) error {
 	defer signal.Stop(ends)
 
 	d := &daemon{Options: o, asked: make(chan func()), alarm: time.NewTimer(look), started: time.Now()}
-	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, d.snapshot, d.kernelSnapshot)
+	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, metrics.Sources{Relays: d.snapshot, Kernel: d.kernelSnapshot, Sharing: d.sharingSnapshot, Admission: d.admissionSnapshot})
 	d.raiseFileLimit()
 	d.sockets = conn.Inherit(systemd.Listeners())
 	defer d.sockets.Close()

@@ -11,8 +11,7 @@ import (
 // A collector turns snapshots into metrics at each scrape. Both datapaths use
 // the same names for what means the same, with a label to tell them apart.
 type collector struct {
-	relays func() []Relay
-	kernel func() Kernel
+	Sources
 	daemon func(chan<- prometheus.Metric)
 }
 
@@ -25,11 +24,17 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	relays, kernel := c.relays(), c.kernel()
+	relays, kernel := c.Relays(), c.Kernel()
 	for i := range relays {
 		collectRelay(ch, &relays[i])
 	}
 	collectKernel(ch, &kernel)
+	if s := c.Sharing(); s != nil {
+		collectSharing(ch, s)
+	}
+	for _, a := range c.Admission() {
+		collectAdmission(ch, &a)
+	}
 	c.daemon(ch)
 }
 

@@ -3,7 +3,7 @@
 // Whoever owns the counters passes a function that returns a snapshot of them;
 // it is called once per scrape:
 //
-//	m := metrics.New(metrics.Build{Version: "1.0"}, snapshot)
+//	m := metrics.New(metrics.Build{Version: "1.0"}, metrics.Sources{Relays: relays, …})
 //	srv, err := metrics.Listen(addr, m.Handler(health))
 //	if err != nil {
 //		return err

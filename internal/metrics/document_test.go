@@ -59,7 +59,7 @@ func TestUnitsAndTypesAgreeWithTheNames(t *testing.T) {
 
 // Every metric of the table comes with a value, and none that is not in it.
 func TestTableIsWhatIsExported(t *testing.T) {
-	m := New(Build{}, twoClasses, kernelOfTwo)
+	m := New(Build{}, everything)
 	m.Started(time.Now())
 	families, err := m.registry.Gather()
 	if err != nil {

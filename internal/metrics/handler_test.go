@@ -18,7 +18,7 @@ func TestProbesSayWhatIsWrongInALine(t *testing.T) {
 		} else {
 			health.Ready = answer
 		}
-		base := serve(t, New(Build{}, twoClasses, kernelOfTwo).Handler(health))
+		base := serve(t, New(Build{}, everything).Handler(health))
 		for _, tt := range []struct {
 			wrong  error
 			status int
@@ -36,7 +36,7 @@ func TestProbesSayWhatIsWrongInALine(t *testing.T) {
 }
 
 func TestIndexNamesWhatIsServed(t *testing.T) {
-	base := serve(t, New(Build{}, twoClasses, kernelOfTwo).Handler(healthy))
+	base := serve(t, New(Build{}, everything).Handler(healthy))
 	index := get(t, base, "/", http.StatusOK)
 	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
 		if !strings.Contains(index, `href="`+path+`"`) {
@@ -48,7 +48,7 @@ func TestIndexNamesWhatIsServed(t *testing.T) {
 }
 
 func TestAnswersAreForReadingOnly(t *testing.T) {
-	base := serve(t, New(Build{}, twoClasses, kernelOfTwo).Handler(healthy))
+	base := serve(t, New(Build{}, everything).Handler(healthy))
 	for _, path := range []string{"/", "/metrics", "/healthz", "/none"} {
 		resp, err := http.Head(base + path)
 		if err != nil {

@@ -27,12 +27,18 @@ type Build struct {
 	Revision string // of the source; may be empty
 }
 
-// New makes the daemon's metrics over functions that return a snapshot of the
-// relays, each with a name of its own, and of the kernel datapath. They are
-// called once per scrape, and scrapes may overlap.
-func New(build Build, relays func() []Relay, kernel func() Kernel) *Metrics {
+// Sources return snapshots. They are called once per scrape, and scrapes may overlap.
+type Sources struct {
+	Relays    func() []Relay // each with a name of its own
+	Kernel    func() Kernel
+	Sharing   func() *Sharing // nil where nothing is shared
+	Admission func() []Admission
+}
+
+// New makes the daemon's metrics over the sources.
+func New(build Build, s Sources) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), build: build}
-	m.registry.MustRegister(collector{relays, kernel, m.collect},
+	m.registry.MustRegister(collector{s, m.collect},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -44,6 +44,20 @@ func twoClasses() []Relay {
 	}}
 }
 
+// everything is a daemon that has all there is.
+var everything = Sources{
+	Relays: twoClasses, Kernel: kernelOfTwo,
+	Sharing: func() *Sharing {
+		return &Sharing{Up: true, Renewals: 101, Failures: 102, RoundTrip: 103 * time.Millisecond, Shares: []Share{
+			{Class: "mirror", Link: "relay web upload", Rate: 8 * 104, Budget: 8 * 105, Leased: true},
+			{Class: "mirror", Link: "relay web download", Rate: 8 * 106, Budget: 8 * 107, Disagrees: true},
+		}}
+	},
+	Admission: func() []Admission {
+		return []Admission{{Class: "api", Decisions: map[string]uint64{"granted": 108, "refused": 109, "too_large": 110, "outage": 111}, Alone: 112, Keys: 113, Waiters: 114}}
+	},
+}
+
 // kernelOfTwo is a kernel datapath in which every value differs from the others.
 func kernelOfTwo() Kernel {
 	return Kernel{
@@ -60,7 +74,7 @@ func kernelOfTwo() Kernel {
 }
 
 func TestSnapshotIsExportedInBaseUnits(t *testing.T) {
-	c := collector{twoClasses, kernelOfTwo, func(chan<- prometheus.Metric) {}}
+	c := collector{everything, func(chan<- prometheus.Metric) {}}
 	want, err := os.ReadFile("testdata/snapshot.prom")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +85,7 @@ func TestSnapshotIsExportedInBaseUnits(t *testing.T) {
 }
 
 func TestReloadsAreCountedByResult(t *testing.T) {
-	m := New(Build{}, twoClasses, kernelOfTwo)
+	m := New(Build{}, everything)
 	names := []string{
 		"shaperd_config_reloads_total", "shaperd_config_last_reload_successful",
 		"shaperd_config_last_reload_success_timestamp_seconds",
@@ -108,7 +122,7 @@ shaperd_config_reloads_total{result="success"} 1
 }
 
 func TestNamesAndUnitsFollowTheConventions(t *testing.T) {
-	m := New(Build{Version: "1.0", Revision: "abc"}, twoClasses, kernelOfTwo)
+	m := New(Build{Version: "1.0", Revision: "abc"}, everything)
 	problems, err := testutil.GatherAndLint(m.registry)
 	if err != nil {
 		t.Fatal(err)

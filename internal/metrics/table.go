@@ -68,6 +68,32 @@ var (
 	relayNoDSCP = ofRelay(Counter, "dscp_unknown_total", "sessions", "Sessions whose DSCP the rules needed and the kernel did not know.")
 )
 
+// Of shared classes, where the policy has some.
+var (
+	sharedRate     = share("share_bytes_per_second", "bytes/s", "Part of the budget that this host has now.")
+	sharedBudget   = share("budget_bytes_per_second", "bytes/s", "Rate of the class that the hosts of the cluster share, as the cluster has it.")
+	sharedLeased   = share("leased", "1 or 0", "Whether the share is a lease of the cluster: 1; or what on_outage says: 0.")
+	sharedDisagree = share("disagreement", "1 or 0", "Whether this host's policy has another rate than the cluster's newest: 1 or 0.").
+			advise("The policies of the hosts differ: bring them in line.")
+	sharedUp       = define(OfNone, Gauge, "shared", "redis_up", "1 or 0", "Whether the Redis of shared classes answered last: 1 or 0.", nil)
+	sharedRenewals = define(OfNone, Counter, "shared", "renewals_total", "requests", "Requests to the Redis that renewed shares, by result.", []string{"result"}).
+			advise("`success` or `failure`.")
+	sharedTrip = define(OfNone, Gauge, "shared", "round_trip_seconds", "seconds", "Time that the last renewal took.", nil)
+)
+
+// Of admission: what programs ask for.
+var (
+	admitted = define(OfNone, Counter, "admission", "decisions_total", "requests", "Requests for admission, by class and outcome.", []string{"class", "outcome"}).
+			advise("`granted`, `refused`, `too_large` or `outage`.")
+	admissionAlone   = define(OfNone, Counter, "admission", "alone_total", "requests", "Of the decisions on shared classes, those that this host made alone, since the Redis was away.", []string{"class"})
+	admissionKeys    = define(OfNone, Gauge, "admission", "keys", "keys", "Keys that have a bucket of their own, on this host.", []string{"class"})
+	admissionWaiters = define(OfNone, Gauge, "admission", "waiters", "requests", "Requests that wait for their turn.", []string{"class"})
+)
+
+func share(name, unit, help string) *Definition {
+	return define(OfNone, Gauge, "shared", name, unit, help, []string{"class", "link"})
+}
+
 // Of the daemon.
 var (
 	configReloads = define(OfNone, Counter, "config", "reloads_total", "reloads", "Reloads of the policy file, by result.", []string{"result"}).

@@ -1,0 +1,200 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A Client asks one daemon. Make it with New.
+type Client struct {
+	base  string
+	token string
+	http  http.Client
+}
+
+// answerTime is how long a daemon may take to answer, besides what it was asked to wait.
+const answerTime = 10 * time.Second
+
+// New returns a client of the daemon at an address: the path of its control
+// socket, or the URL of its admission listener, as http://host:port. It connects
+// when it is asked for something.
+func New(address string) (*Client, error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: 5 * time.Second}
+	c := &Client{base: "http://shaperd", http: http.Client{Transport: transport}}
+	switch u, err := url.Parse(address); {
+	case filepath.IsAbs(address):
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", address)
+		}
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("address %q: write the path of a control socket, or a URL such as http://127.0.0.1:9478", address)
+	default:
+		c.base = strings.TrimSuffix(address, "/")
+	}
+	return c, nil
+}
+
+// WithToken returns a client that shows the token, which admission listeners ask for.
+func (c *Client) WithToken(token string) *Client {
+	out := *c
+	out.token = strings.TrimSpace(token)
+	return &out
+}
+
+// Close ends idle connections. The client can be used again.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// A Request is what is asked for. One of Bytes and Cost is above 0.
+type Request struct {
+	Bytes int64  // of a class that counts bytes
+	Cost  int64  // of a class that counts requests
+	Key   string // has a bucket of its own; "" is the class's
+	// Wait has the daemon wait until the request is granted, at most so long; it
+	// serves those who wait in their order. 0 has it answer at once.
+	Wait time.Duration
+}
+
+// MarshalJSON writes the request as the API has it.
+func (r Request) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Bytes int64  `json:"bytes,omitempty"`
+		Cost  int64  `json:"cost,omitempty"`
+		Key   string `json:"key,omitempty"`
+		Wait  int64  `json:"wait_ms,omitempty"`
+	}{r.Bytes, r.Cost, r.Key, r.Wait.Milliseconds()})
+}
+
+// A Decision is what the bucket has after a request was granted, in bytes or requests.
+type Decision struct {
+	Remaining int64         // that could be taken at once now
+	Limit     int64         // that could ever be taken at once: the burst
+	Reset     time.Duration // until the bucket is full again
+}
+
+// A RefusedError is that the bucket has not enough.
+type RefusedError struct {
+	Class      string
+	RetryAfter time.Duration // when it has, if nobody else takes any
+}
+
+// Error says when to try again.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("class %q: refused for now: try again in %v", e.Class, e.RetryAfter)
+}
+
+// A RequestError is a request that will never be granted: a class that there is
+// not, more than its burst, no permission.
+type RequestError struct {
+	Status int // of HTTP
+	Reason string
+	Limit  int64 // the class's burst, where more than that was asked for; else 0
+}
+
+// Error returns what the daemon said.
+func (e *RequestError) Error() string { return e.Reason }
+
+// answer is what the API answers, whatever the status.
+type answer struct {
+	Remaining    int64    `json:"remaining"`
+	Limit        int64    `json:"limit"`
+	ResetMs      int64    `json:"reset_ms"`
+	RetryAfterMs int64    `json:"retry_after_ms"`
+	Errors       []string `json:"errors"`
+}
+
+// Take asks once. It returns a *RefusedError when the bucket has not enough now, a
+// *RequestError when it never will, and any other error when there was no answer.
+// It blocks until there is one, or ctx is done.
+func (c *Client) Take(ctx context.Context, class string, r Request) (Decision, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return Decision{}, err
+	}
+	within, cancel := context.WithTimeout(ctx, answerTime+r.Wait)
+	defer cancel()
+	ask, err := http.NewRequestWithContext(within, http.MethodPost, c.base+"/v1/classes/"+url.PathEscape(class)+"/take", bytes.NewReader(body))
+	if err != nil {
+		return Decision{}, err
+	}
+	if c.token != "" {
+		ask.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	response, err := c.http.Do(ask)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Decision{}, context.Cause(ctx)
+		}
+		return Decision{}, fmt.Errorf("ask shaperd: %w", err)
+	}
+	defer response.Body.Close()
+	var a answer
+	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err == nil {
+		err = json.Unmarshal(text, &a)
+	}
+	switch retry := time.Duration(a.RetryAfterMs) * time.Millisecond; {
+	case err != nil:
+		return Decision{}, fmt.Errorf("read the answer of shaperd (%s): %w", response.Status, err)
+	case response.StatusCode == http.StatusOK:
+		return Decision{a.Remaining, a.Limit, time.Duration(a.ResetMs) * time.Millisecond}, nil
+	case response.StatusCode == http.StatusTooManyRequests:
+		return Decision{}, &RefusedError{class, retry}
+	case response.StatusCode >= 500:
+		return Decision{}, &awayError{strings.Join(a.Errors, "; "), retry}
+	case len(a.Errors) == 0:
+		a.Errors = []string{response.Status}
+	}
+	return Decision{}, &RequestError{response.StatusCode, strings.Join(a.Errors, "; "), a.Limit}
+}
+
+// An awayError is a daemon that cannot decide now.
+type awayError struct {
+	reason string
+	retry  time.Duration // that it asked for; 0 if it did not
+}
+
+func (e *awayError) Error() string { return "shaperd: " + e.reason }
+
+// Wait asks until the request is granted. It waits as long as the daemon says,
+// and where there is no answer, tries again ever later. It returns the cause of
+// ctx when that is done before, and a *RequestError at once.
+func (c *Client) Wait(ctx context.Context, class string, r Request) (Decision, error) {
+	var b backoff
+	for {
+		d, err := c.Take(ctx, class, r)
+		if err == nil {
+			return d, nil
+		}
+		if wrong, ok := errors.AsType[*RequestError](err); ok {
+			return d, wrong
+		}
+		if ctx.Err() != nil {
+			return d, context.Cause(ctx)
+		}
+		if err := sleep(ctx, b.next(err)); err != nil {
+			return d, err
+		}
+	}
+}
+
+// sleep waits for d, or returns the cause of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
