@@ -43,9 +43,9 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 			c.abort()
 		}
 	}()
-	continued := d.match(p)
+	continued, now := d.match(p), withShares(p, d.shares)
 	for i := range p.Relays {
-		r, config := continued[i], relayConfig(p, &p.Relays[i])
+		r, config := continued[i], relayConfig(now, &now.Relays[i])
 		switch {
 		case r == nil && d.rests(p.Relays[i].Name):
 			continue
@@ -163,6 +163,9 @@ func (d *daemon) commit(c *change) {
 		d.Log.Info("relay listens", "relay", r.config.Name, "listen", r.Addrs())
 	}
 	d.policy, d.relays = c.policy, c.relays
+	if err := d.admission.Update(admissionClasses(c.policy)); err != nil { // what configs lets pass is in order
+		d.Log.Error("admission", "error", err)
+	}
 	d.publish()
 	for _, r := range c.fresh {
 		d.tasks.awaitReady(r)

@@ -15,6 +15,7 @@ import (
 	"shaperd/configs"
 	"shaperd/conn"
 	"shaperd/internal/admin"
+	"shaperd/internal/admission"
 	"shaperd/internal/metrics"
 	"shaperd/shaper"
 	"shaperd/systemd"
@@ -45,9 +46,10 @@ type Serving struct {
 // daemon is owned by the goroutine that called Run, except where it says so.
 type daemon struct {
 	Options
-	tasks   tasks
-	metrics *metrics.Metrics
-	sockets *conn.Inherited // of the service manager
+	tasks     tasks
+	admission *admission.Admission
+	metrics   *metrics.Metrics
+	sockets   *conn.Inherited // of the service manager
 
 	file      *configs.Policy        // as it was read
 	overrides []admin.Override       // of what it says
@@ -92,6 +94,7 @@ func Run(ctx context.Context, o Options) error {
 	defer signal.Stop(ends)
 
 	d := &daemon{Options: o, asked: make(chan func()), alarm: time.NewTimer(look), started: time.Now()}
+	d.admission = admission.New(admission.Options{})
 	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, metrics.Sources{Relays: d.snapshot, Kernel: d.kernelSnapshot, Sharing: d.sharingSnapshot, Admission: d.admissionSnapshot})
 	d.raiseFileLimit()
 	d.sockets = conn.Inherit(systemd.Listeners())

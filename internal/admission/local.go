@@ -1,0 +1,79 @@
+package admission
+
+import (
+	"context"
+	"time"
+
+	"shaperd/shaper"
+)
+
+// A state is what a bucket holds after a decision.
+type state struct {
+	tokens int64
+	retry  time.Duration // until what was refused could be had
+	reset  time.Duration // until the bucket is full
+}
+
+// take takes n tokens or none. It reads the clock more than once: what another
+// takes in between, or time earns, shows.
+func take(b *shaper.TokenBucket, n int, l limits) (granted bool, s state) {
+	if granted = b.Allow(n); !granted {
+		s.retry = max(b.RetryAfter(n), 1)
+	}
+	s.tokens, s.reset = int64(b.Tokens()), b.RetryAfter(int(l.burst))
+	return granted, s
+}
+
+// local is the buckets of one class in this process.
+type local struct {
+	bucket *shaper.TokenBucket
+	keys   *keys
+}
+
+// newLocal returns buckets that have start tokens.
+func newLocal(l limits, start shaper.Size, most int) *local {
+	b := shaper.NewTokenBucket(l.rate, start)
+	b.SetBurst(l.burst)
+	return &local{b, newKeys(l, start, most)}
+}
+
+func (o *local) set(l limits, start shaper.Size, most int) {
+	o.bucket.SetRate(l.rate)
+	o.bucket.SetBurst(l.burst)
+	o.keys.set(l, start, most)
+}
+
+// take decides. Only the path with a key takes a lock, and only a new key, or
+// waiting, allocates.
+func (o *local) take(ctx context.Context, c *class, n int, r *Request) (granted bool, s state, err error) {
+	ok := true
+	if r.Key == "" {
+		granted, s = take(o.bucket, n, c.limits)
+	} else {
+		granted, s, ok = o.keys.take(r.Key, n)
+	}
+	if granted || !ok || s.retry > r.Wait || !c.counts.enter() {
+		return granted, s, nil
+	}
+	defer c.counts.leave()
+	b := o.bucket
+	if r.Key != "" {
+		held, wait := o.keys.hold(r.Key)
+		if held == nil {
+			return false, state{retry: wait, reset: wait}, nil
+		}
+		defer o.keys.release(held)
+		b = held.TokenBucket
+	}
+	limited, cancel := context.WithTimeout(ctx, r.Wait)
+	defer cancel()
+	if err := b.Wait(limited, n); err != nil {
+		if ctx.Err() != nil {
+			return false, s, context.Cause(ctx)
+		}
+		s.retry = max(b.RetryAfter(n), 1)
+		s.tokens, s.reset = int64(b.Tokens()), b.RetryAfter(int(c.burst))
+		return false, s, nil
+	}
+	return true, state{tokens: int64(b.Tokens()), reset: b.RetryAfter(int(c.burst))}, nil
+}

@@ -1,0 +1,34 @@
+package daemon
+
+import (
+	"shaperd/configs"
+	"shaperd/internal/admission"
+	"shaperd/internal/metrics"
+)
+
+// admissionClasses is what the policy lets programs take.
+func admissionClasses(p *configs.Policy) (all []admission.Class) {
+	for _, c := range p.Admission.Classes {
+		if c.Rate == 0 && c.PerHour == 0 {
+			continue // a percentage, and nobody says of what
+		}
+		all = append(all, admission.Class{
+			Name: c.Name, Rate: c.Rate, Burst: c.Burst, Requests: admission.RequestLimit{PerHour: c.PerHour, Burst: c.Requests},
+			Keys: p.Admission.Keys, Shared: c.Shared, OnOutage: outages[p.Shared.OnOutage],
+		})
+	}
+	return all
+}
+
+var outages = map[string]admission.Outage{"share": admission.Share, "open": admission.Open, "min": admission.Min, "closed": admission.Closed}
+
+// admissionSnapshot returns what was decided so far. Any goroutine may call it.
+func (d *daemon) admissionSnapshot() (all []metrics.Admission) {
+	for _, s := range d.admission.Stats() {
+		all = append(all, metrics.Admission{
+			Class: s.Class, Alone: s.Alone, Keys: s.Keys, Waiters: s.Waiting,
+			Decisions: map[string]uint64{"granted": s.Granted, "refused": s.Refused, "too_large": s.TooLarge, "outage": s.Outage},
+		})
+	}
+	return all
+}
