@@ -20,6 +20,7 @@ type Status struct {
 	Links      []Link      `json:"links"`
 	Relays     []Relay     `json:"relays"`
 	Interfaces []Interface `json:"interfaces"`
+	Shared     *Shared     `json:"shared,omitempty"` // nil where nothing is shared
 	Overrides  []Override  `json:"overrides"` // of what the file says, in the order they were set
 }
 
