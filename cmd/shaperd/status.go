@@ -79,6 +79,7 @@ func printStatus(w io.Writer, s *admin.Status, now time.Time) {
 	if s.Shared != nil {
 		printShares(w, s.Shared)
 	}
+	printAdmission(w, s.Admission)
 	for _, o := range s.Overrides {
 		until := "the next reload"
 		if o.Until != nil {

@@ -21,6 +21,7 @@ type Status struct {
 	Relays     []Relay     `json:"relays"`
 	Interfaces []Interface `json:"interfaces"`
 	Shared     *Shared     `json:"shared,omitempty"` // nil where nothing is shared
+	Admission  []Admission `json:"admission"`        // of each class that programs can ask for
 	Overrides  []Override  `json:"overrides"` // of what the file says, in the order they were set
 }
 

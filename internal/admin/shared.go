@@ -22,3 +22,17 @@ type Share struct {
 	Seconds      float64 `json:"seconds_left"` // of the lease
 	Disagreement bool    `json:"disagreement"` // this host's policy has another rate than the cluster's newest
 }
+
+// Admission is what programs asked of a class.
+type Admission struct {
+	Class   string `json:"class"`
+	Unit    string `json:"unit"`               // bytes or requests
+	Rate    int64  `json:"rate,omitempty"`     // of unit bytes: bits per second
+	PerHour int64  `json:"per_hour,omitempty"` // of unit requests
+	Burst   int64  `json:"burst"`              // bytes or requests
+	Shared  bool   `json:"shared"`             // with other hosts
+	Granted uint64 `json:"granted"`            // requests for admission
+	Refused uint64 `json:"refused"`
+	Keys    int    `json:"keys"` // with a bucket of their own on this host
+	Waiting int    `json:"waiting"`
+}

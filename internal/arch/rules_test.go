@@ -37,7 +37,7 @@ var layers = map[string]struct {
 	"internal/page":          {[]string{"internal/admin"}, "it shows a status to everyone; who has one to show is the daemon's business"},
 	"internal/lab":           {[]string{"internal/measure", "shaper"}, "it builds hosts and sends traffic, whatever shapes it"},
 	"internal/measure":       {nil, "it times what arrives, whoever sent it"},
-	"internal/doctor":        {[]string{"classify", "configs", "internal/store", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
+	"internal/doctor":        {[]string{"classify", "configs", "internal/store", "internal/store/storetest", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
 	"internal/demo":          {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
 	"client":                 {nil, "programs of others import it: it is the standard library and HTTP"},
 	"cmd/shaperd":            {[]string{"classify", "client", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},

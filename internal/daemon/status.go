@@ -156,6 +156,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	if c.Level != nil {
 		out.LogLevel = strings.ToLower(c.Level.Level().String())
 	}
+	out.Shared, out.Admission = c.sharing(), c.admitted(v)
 	if k := c.shaping.Load(); k != nil {
 		s, err := k.Stats()
 		if err != nil && !errors.Is(err, os.ErrClosed) { // else it ends just now
