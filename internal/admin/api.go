@@ -22,7 +22,7 @@ type Status struct {
 	Interfaces []Interface `json:"interfaces"`
 	Shared     *Shared     `json:"shared,omitempty"` // nil where nothing is shared
 	Admission  []Admission `json:"admission"`        // of each class that programs can ask for
-	Overrides  []Override  `json:"overrides"` // of what the file says, in the order they were set
+	Overrides  []Override  `json:"overrides"`        // of what the file says, in the order they were set
 }
 
 // Reloads counts them.
