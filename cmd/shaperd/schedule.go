@@ -28,11 +28,11 @@ type moment struct {
 func week(file *configs.Policy, now time.Time) (all []moment, err error) {
 	seen := map[string]bool{}
 	for at := now; !at.IsZero() && at.Before(now.AddDate(0, 0, 8)); at = file.Next(at) {
-		if state := file.State(at); seen[state] {
+		state := file.State(at)
+		if seen[state] {
 			continue
-		} else {
-			seen[state] = true
 		}
+		seen[state] = true
 		p, err := file.At(at, nil)
 		if err != nil {
 			return nil, err
