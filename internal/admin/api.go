@@ -19,6 +19,7 @@ type Status struct {
 
 	Links      []Link      `json:"links"`
 	Relays     []Relay     `json:"relays"`
+	Metrics    string      `json:"metrics,omitempty"` // where they are served, address and port; none when empty
 	Interfaces []Interface `json:"interfaces"`
 	Overrides  []Override  `json:"overrides"` // of what the file says, in the order they were set
 }
