@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type view struct {
 	policy    *configs.Policy // as it is now
 	relays    []viewed
 	drained   []viewed // by hand; they may have ended
+	metrics   netip.AddrPort
 	overrides []admin.Override
 	next      *admin.Upcoming
 	loaded    time.Time
@@ -48,6 +50,9 @@ func (v *view) all() []viewed {
 func (d *daemon) publish() {
 	v := &view{
 		file: d.file, policy: d.policy, overrides: d.overrides, loaded: d.loaded, reloads: d.reloads, next: d.upcoming(),
+	}
+	if d.endpoint != nil {
+		v.metrics = d.endpoint.Addr()
 	}
 	for _, r := range d.relays {
 		v.relays = append(v.relays, viewed{r.Relay, r.config.Name})
@@ -149,6 +154,9 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	}
 	if out.Overrides == nil {
 		out.Overrides = []admin.Override{}
+	}
+	if v.metrics.IsValid() {
+		out.Metrics = v.metrics.String()
 	}
 	if phase(c.phase.Load()) == draining {
 		out.State = "draining"
