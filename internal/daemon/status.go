@@ -24,6 +24,7 @@ type view struct {
 	policy    *configs.Policy // as it is now
 	relays    []viewed
 	drained   []viewed // by hand; they may have ended
+	loops     []viewed // all that may have sessions
 	metrics   netip.AddrPort
 	overrides []admin.Override
 	next      *admin.Upcoming
@@ -59,6 +60,9 @@ func (d *daemon) publish() {
 	}
 	for _, r := range d.drained {
 		v.drained = append(v.drained, viewed{r.Relay, r.config.Name})
+	}
+	for _, r := range slices.Concat(d.relays, d.retired()) {
+		v.loops = append(v.loops, viewed{r.Relay, r.config.Name})
 	}
 	d.view.Store(v)
 }
@@ -164,7 +168,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	if c.Level != nil {
 		out.LogLevel = strings.ToLower(c.Level.Level().String())
 	}
-	out.Shared, out.Admission = c.sharing(), c.admitted(v)
+	out.Shared, out.Admission = c.sharingStatus(), c.admitted(v)
 	if k := c.shaping.Load(); k != nil {
 		s, err := k.Stats()
 		if err != nil && !errors.Is(err, os.ErrClosed) { // else it ends just now
