@@ -42,7 +42,6 @@ func newDoctorCmd() *cobra.Command {
 		Short:   "Say whether this machine can do what a policy wants",
 		Long:    doctorHelp,
 		Example: "  sudo shaperd doctor shaperd.yaml\n  shaperd doctor --verbose\n  shaperd doctor --json | jq '.findings[] | select(.verdict == \"problem\")'",
-		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := loadPolicy(strings.Join(args, ""))
 			if err != nil {
