@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"shaperd/shaper"
@@ -20,8 +19,8 @@ type Override struct {
 
 // At returns the policy with the rates that schedules and the overrides give it
 // at t; later overrides count before earlier ones. It returns p itself when
-// nothing does. An override that does not fit is an error, and Errors when it
-// is the rest of the file that it does not fit to.
+// nothing does. Overrides that do not fit are an error, or several joined: what
+// is wrong and its cure, without a place, since the file is in order.
 func (p *Policy) At(t time.Time, overrides []Override) (*Policy, error) {
 	if p.file == nil || len(p.times.windows) == 0 && len(overrides) == 0 {
 		return p, nil
@@ -39,8 +38,12 @@ func (p *Policy) At(t time.Time, overrides []Override) (*Policy, error) {
 	out := *p
 	out.Relays, out.Interfaces = nil, nil
 	r.places(&out, p.file.spec)
-	if err := r.err(); err != nil {
-		return nil, err
+	if r.err() != nil {
+		var all []error
+		for _, e := range r.errors {
+			all = append(all, errors.New(e.Message+"; "+e.Cure))
+		}
+		return nil, errors.Join(all...)
 	}
 	return &out, nil
 }
@@ -76,23 +79,14 @@ func (p *Policy) read(overrides []Override) (all []override, err error) {
 	for i := range overrides {
 		o := &overrides[i]
 		out := override{link: o.Link, class: o.Class}
-		at := slices.IndexFunc(links, func(l *shaper.Link) bool { return l.Name == o.Link })
+		if err := p.Knows(o.Link, o.Class); err != nil {
+			return nil, err
+		}
 		switch {
-		case o.Link != "" && at < 0:
-			var names []string
-			for _, l := range links {
-				names = append(names, l.Name)
-			}
-			return nil, fmt.Errorf("there is no link %q: there are %s", o.Link, strings.Join(names, ", "))
 		case o.Class == "" && o.Link == "":
 			return nil, errors.New("neither a class nor a link is named")
 		case o.Class == "" && (o.Ceil != "" || o.Burst != ""):
 			return nil, fmt.Errorf("link %q has a rate, and neither ceil nor burst", o.Link)
-		}
-		if o.Class != "" {
-			if err := p.knows(o.Class); err != nil {
-				return nil, err
-			}
 		}
 		for _, amount := range []struct {
 			key, text string
@@ -125,25 +119,29 @@ func (p *Policy) read(overrides []Override) (all []override, err error) {
 	return all, nil
 }
 
-// knows reports a class that there is not.
-func (p *Policy) knows(class string) error {
-	var names []string
+// Knows returns nil if the policy has the link and the class, else what is
+// wrong. "" is any.
+func (p *Policy) Knows(link, class string) error {
+	var links, classes []string
+	for _, l := range p.Links() {
+		links = append(links, l.Name)
+	}
+	if link != "" && !slices.Contains(links, link) {
+		return NoSuch("link", link, links)
+	}
 	var walk func(*list[classSpec])
 	walk = func(l *list[classSpec]) {
 		for i := range l.all {
-			names = append(names, l.all[i].v.title())
+			classes = append(classes, l.all[i].v.title())
 			walk(&l.all[i].v.Classes)
 		}
 	}
 	walk(&p.file.spec.Classes)
-	if slices.Contains(names, class) {
+	switch {
+	case class == "" || slices.Contains(classes, class):
 		return nil
-	}
-	if len(names) == 0 {
+	case len(classes) == 0:
 		return fmt.Errorf("there is no class %q: the policy has no classes, set the rate of a link", class)
 	}
-	if meant := nearest(class, names); len(meant) > 0 {
-		return fmt.Errorf("there is no class %q; did you mean %s?", class, orList(meant))
-	}
-	return fmt.Errorf("there is no class %q: there are %s", class, strings.Join(names, ", "))
+	return NoSuch("class", class, classes)
 }
