@@ -162,8 +162,9 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	if v.metrics.IsValid() {
 		out.Metrics = v.metrics.String()
 	}
+	serves := "serving"
 	if phase(c.phase.Load()) == draining {
-		out.State = "draining"
+		out.State, serves = "draining", "draining"
 	}
 	if c.Level != nil {
 		out.LogLevel = strings.ToLower(c.Level.Level().String())
@@ -184,7 +185,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	for _, r := range v.relays {
 		s := r.Stats()
 		out.Links = append(out.Links, relayLink(&s.Upload), relayLink(&s.Download))
-		out.Relays = append(out.Relays, relayStatus(&s, r, "serving"))
+		out.Relays = append(out.Relays, relayStatus(&s, r, serves))
 	}
 	for _, r := range v.drained {
 		s := r.Stats()
