@@ -75,7 +75,6 @@ was set with "shaperd set" ends, and relays that were drained serve again.
 
 A daemon without a control socket is told by a signal, if --pid says which it is;
 its log then says how it went.`,
-		Args: cobra.NoArgs,
 	}
 	cmd.Flags().IntVar(&pid, "pid", 0, "`PROCESS` to signal where there is no control socket")
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
@@ -114,7 +113,6 @@ func newDrainCmd() *cobra.Command {
 		Long: `Drain has a relay stop accepting connections. Its sessions go on until they end by
 themselves, or timeouts.drain has passed. The next reload starts the relay again.`,
 		Example: "  shaperd drain web\n  shaperd sessions --relay web    # who is left\n  shaperd reload                  # serve again",
-		Args:    cobra.ExactArgs(1),
 	}
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, args []string, out io.Writer, asJSON bool) error {
 		if err := c.Drain(ctx, args[0]); err != nil {
@@ -143,7 +141,6 @@ func newLogLevelCmd() *cobra.Command {
 		Use:       "log-level [debug|info|warn|error]",
 		Short:     "Show or set what the daemon logs",
 		Long:      "Log-level shows the daemon's log level, or sets it until the daemon ends.",
-		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: levels,
 	}
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, args []string, out io.Writer, asJSON bool) error {
@@ -184,7 +181,6 @@ func newSetCmd() *cobra.Command {
 		Short:   "Change the rates of a class or a link now",
 		Long:    setHelp,
 		Example: "  shaperd set backup --rate 50mbit --for 1h\n  shaperd set web --link \"eth0 egress\" --ceil 80%\n  shaperd set --link \"eth0 egress\" --rate 90mbit\n  shaperd set backup --reset",
-		Args:    cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.Rate, "rate", "", "guaranteed `RATE`, or a percentage of the link's")

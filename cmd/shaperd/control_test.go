@@ -393,7 +393,7 @@ func TestLogLevelIsSetWhileItRuns(t *testing.T) {
 	if line := p.await(`request="PUT /v1/log-level" by.pid=`); !strings.HasSuffix(line, " asked.level=debug") {
 		t.Errorf("logged is %s", line)
 	}
-	if got := p.asks(2, "log-level", "loud"); !strings.Contains(got, `"loud": write debug, info, warn or error`) {
+	if got := p.asks(2, "log-level", "loud"); !strings.Contains(got, `log level "loud": give debug, info, warn or error`) {
 		t.Errorf("log-level loud prints %q", got)
 	}
 	p.asks(0, "set", "bulk", "--rate", "30mbit", "--for", "1.5d")

@@ -46,7 +46,6 @@ func newRunCmd() *cobra.Command {
 		Short:   "Serve the relays and interfaces of a policy",
 		Long:    runHelp,
 		Example: "  shaperd run\n  shaperd run --config shaperd.yaml\n  kill -HUP $(pidof shaperd)    # after an edit",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			given, err := adminAt(socket)
 			if err != nil {

@@ -27,7 +27,6 @@ what schedules change next.
 NOW is a mean: of a relay over about 5 seconds, so that a rate which has changed
 shows after some 15; of the kernel over the time since somebody last looked, a
 second or more.`,
-		Args: cobra.NoArgs,
 	}
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
 		s, err := c.Status(ctx)
@@ -180,7 +179,6 @@ func newSessionsCmd() *cobra.Command {
 		Long: `Sessions lists the relays' sessions with what each has moved. A session is open, or
 draining: then its relay accepts no more, and waits for it to end.`,
 		Example: "  shaperd sessions --class bulk\n  shaperd sessions --client 192.0.2.7 --json",
-		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&q.Relay, "relay", "", "of the relay of this `NAME`")
 	cmd.Flags().StringVar(&q.Class, "class", "", "in the class of this `NAME`, or in one below it")
