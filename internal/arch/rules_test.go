@@ -41,6 +41,9 @@ var layers = map[string]struct {
 	"internal/demo":          {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
 	"cmd/shaperd":            {[]string{"classify", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
 
+	"internal/store":           {[]string{"internal/store/storetest"}, "it reaches a Redis and runs scripts; what they keep there is their owners' business"},
+	"internal/store/storetest": {nil, "it runs servers for tests, whatever they store"},
+
 	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
 	"internal/systemdtest":  {nil, "it tests packages and units from outside"},
@@ -108,6 +111,11 @@ var bans = []ban{
 		imports: []string{"github.com/coreos/go-systemd/..."},
 		except:  []string{"systemd"}, tests: true,
 		because: "what systemd wants to be told, and how, is one package's business",
+	},
+	{
+		imports: []string{"github.com/redis/..."},
+		except:  []string{"internal/store", "internal/store/storetest"}, tests: true,
+		because: "deadlines, the circuit breaker and what an error means are one package's; others run scripts",
 	},
 	{
 		imports: []string{"github.com/chromedp/..."},
