@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) error {
 	defer signal.Stop(ends)
 
 	d := &daemon{Options: o, asked: make(chan func()), alarm: time.NewTimer(look), started: time.Now()}
-	d.admission = admission.New(admission.Options{})
+	d.admission = admission.New()
 	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, metrics.Sources{Relays: d.snapshot, Kernel: d.kernelSnapshot, Sharing: d.sharingSnapshot, Admission: d.admissionSnapshot})
 	d.raiseFileLimit()
 	d.sockets = conn.Inherit(systemd.Listeners())
