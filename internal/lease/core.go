@@ -197,8 +197,8 @@ func (c *core) finish(now time.Time, t *trip) {
 			continue
 		}
 		h.take(a, t.sent, c.margin, t.until[i])
-		if a.flags&flagMore != 0 && a.flags&flagLearning == 0 {
-			c.want(t.sent.Add(c.o.Period / 2))
+		if a.again > 0 {
+			c.want(t.sent.Add(a.again + c.o.Period/10)) // they have to apply it first
 		}
 	}
 	if c.problem != nil {

@@ -93,20 +93,34 @@ func checkFair(t *testing.T, w *world, when string) {
 	}
 }
 
-func TestSharesAreFairTwoPeriodsAfterDemandsChange(t *testing.T) {
-	const seed = 7
-	w := newWorld(t, 100*shaper.Mbit, seed)
-	w.never()
-	for i := range 6 {
-		w.add(float64(1+i%3), Share, unlimited)
+func TestSharesAreFairSoonAfterDemandsChange(t *testing.T) {
+	tests := []struct {
+		name    string
+		demands []shaper.Rate
+		within  time.Duration
+	}{
+		{"all or nothing", []shaper.Rate{0, unlimited}, 2 * DefaultPeriod},
+		// Who gets all that it needs stops waiting, and leaves the rest to others: a second step.
+		{"some", []shaper.Rate{0, 5 * shaper.Mbit, 20 * shaper.Mbit, unlimited}, 4 * DefaultPeriod},
 	}
-	w.run(learned)
-	for range 60 {
-		h := w.hosts[w.random.IntN(len(w.hosts))]
-		h.want([]shaper.Rate{0, 5 * shaper.Mbit, 20 * shaper.Mbit, unlimited}[w.random.IntN(4)])
-		w.run(2 * DefaultPeriod)
-		checkFair(t, w, "after "+h.name+" wants "+h.demand.String())
-		w.run(time.Duration(w.random.Int64N(int64(DefaultPeriod))))
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for seed := range uint64(4) {
+				w := newWorld(t, 100*shaper.Mbit, seed)
+				w.never()
+				for i := range 6 {
+					w.add(float64(1+i%3), Share, unlimited)
+				}
+				w.run(learned)
+				for range 60 {
+					h := w.hosts[w.random.IntN(len(w.hosts))]
+					h.want(tt.demands[w.random.IntN(len(tt.demands))])
+					w.run(tt.within)
+					checkFair(t, w, "after "+h.name+" wants "+h.demand.String())
+					w.run(time.Duration(w.random.Int64N(int64(DefaultPeriod))))
+				}
+			}
+		})
 	}
 }
 

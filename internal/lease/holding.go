@@ -27,21 +27,21 @@ type holding struct {
 	seq uint64 // of the last request
 
 	// Of the traffic:
-	looks  [recent]mark // the latest, oldest first
-	since  mark         // the last answered request
-	waits  bool         // at the last look
-	waited bool         // since the last answered request
-	told   bool         // the last request said that it waits,
-	used   shaper.Rate  // or that it uses so much
+	looks [recent]mark // the latest, oldest first
+	since mark         // that the last answered request was made of
+	told  bool         // the last request said that traffic waits,
+	used  shaper.Rate  // or that so much is used
 }
 
-// recent is the number of looks that tell what the traffic does now.
-const recent = 3
+// recent is the number of looks that tell what the traffic does now: half a
+// period passes between the first and the last of them.
+const recent = looks/2 + 1
 
-// A mark is the count of bytes at a time.
+// A mark is what a look at the traffic saw.
 type mark struct {
-	bytes uint64
-	at    time.Time
+	at      time.Time
+	bytes   uint64
+	waiting bool
 }
 
 // rate is the mean from one mark to a later one.
@@ -97,46 +97,53 @@ func (h *holding) fair() shaper.Rate {
 
 // observe takes note of the traffic. It tells whether that is reason to renew at
 // once: traffic waits that the last request did not tell of, while the share is
-// less than the fair one; or most of what it told of has ended, and others may
+// less than the fair one; or much of what it told of has ended, and others may
 // have that.
 func (h *holding) observe(now time.Time, u Usage) (urgent bool) {
-	look := mark{u.Bytes, now}
+	look := mark{now, u.Bytes, u.Waiting}
 	if h.since.at.IsZero() || u.Bytes < h.latest().bytes { // at first, or the counter began anew
 		h.looks, h.since = [recent]mark{look, look, look}, look
 	}
 	copy(h.looks[:], h.looks[1:])
 	h.looks[recent-1] = look
-	h.waits = u.Waiting
-	h.waited = h.waited || u.Waiting
 	if u.Waiting {
 		return !h.told && h.share < h.fair()
 	}
-	told := h.used
-	if h.told {
-		told = h.share
+	if h.answer.flags&flagWanted == 0 || h.waiting() {
+		return false
 	}
-	return !h.waited && h.looks[0].rate(look) < told/2 && told > h.rate()/floor
+	before := h.used
+	if h.told {
+		before = h.share
+	}
+	falling := h.looks[recent-2].rate(look) < h.looks[0].rate(look)*7/8 // one request says where it ends
+	return !falling && h.demand() < before*7/8 && before > h.rate()/floor
 }
 
 func (h *holding) latest() mark { return h.looks[recent-1] }
 
-// demand is the mean rate since the last answered request, or what it is now if
-// that is much less.
+// waiting tells whether traffic waits, or did recently.
+func (h *holding) waiting() bool {
+	return h.looks[recent-1].waiting || h.looks[recent-2].waiting
+}
+
+// demand is the mean rate since the last answered request, or what it is by now
+// if that is more, or much less.
 func (h *holding) demand() shaper.Rate {
 	mean, now := h.since.rate(h.latest()), h.looks[0].rate(h.latest())
-	if now < mean/2 {
+	if now < mean*7/8 {
 		return now
 	}
-	return mean
+	return max(mean, now)
 }
 
 // request says what the holder has and wants; until is what it was made of.
 func (h *holding) request(now time.Time, weight float64, lease time.Duration, o Outage) (r request, until mark) {
 	h.seq++
-	h.told, h.used = h.waited, h.demand()
+	h.told, h.used = h.waiting(), h.demand()
 	r = request{
 		id: h.id, seq: h.seq, lease: lease, rate: h.budget.Rate, version: h.budget.Version, weight: weight,
-		held: h.share, claim: h.share, demand: h.used, waiting: h.waited,
+		held: h.share, claim: h.share, demand: h.used, waiting: h.told,
 	}
 	switch {
 	case h.leased(now):
@@ -151,5 +158,5 @@ func (h *holding) request(now time.Time, weight float64, lease time.Duration, o 
 func (h *holding) take(a answer, sent time.Time, margin time.Duration, until mark) {
 	h.answered, h.answer, h.failed = h.seq, a, false
 	h.end = sent.Add(a.valid - margin)
-	h.since, h.waited = until, h.waits
+	h.since = until
 }
