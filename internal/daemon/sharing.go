@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
 	"time"
 
 	"shaperd/configs"
-	"shaperd/conn"
 	"shaperd/internal/admin"
 	"shaperd/internal/lease"
 	"shaperd/internal/metrics"
@@ -127,9 +127,7 @@ func (d *daemon) applyShares(s *sharing, some map[lease.Holder]shaper.Rate) erro
 		for _, b := range d.budgets {
 			all[b.Holder] = d.shares[b.Holder]
 		}
-		for h, r := range some {
-			all[h] = r
-		}
+		maps.Copy(all, some)
 		return d.reshape(all)
 	})
 }
@@ -186,7 +184,7 @@ func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
 	shared := map[string]bool{}
 	eachShared(v.policy.Links(), func(h lease.Holder, _ *shaper.Class) { shared[h.Class] = true })
 	for _, r := range v.loops {
-		var st conn.Stats = r.Stats()
+		st := r.Stats()
 		for _, l := range []*shaper.LinkStats{&st.Upload, &st.Download} {
 			for i := range l.Classes {
 				if c := &l.Classes[i]; shared[c.Name] {
