@@ -39,7 +39,7 @@ var layers = map[string]struct {
 	"internal/measure":       {nil, "it times what arrives, whoever sent it"},
 	"internal/doctor":        {[]string{"classify", "configs", "internal/store", "internal/store/storetest", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
 	"internal/demo":          {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
-	"internal/lease":         {[]string{"internal/store", "shaper"}, "it divides rates; who sends what, and who limits it, is told by the caller"},
+	"internal/lease":         {[]string{"internal/store", "internal/store/storetest", "shaper"}, "it divides rates; who sends what, and who limits it, is told by the caller"},
 	"client":                 {nil, "programs of others import it: it is the standard library and HTTP"},
 	"cmd/shaperd":            {[]string{"classify", "client", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/store/storetest", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
 
