@@ -5,7 +5,7 @@
 //	if err != nil {
 //		return err // somebody else answers there, and who
 //	}
-//	srv := admin.NewServer(l, daemon, log)
+//	srv := admin.NewServer(l, daemon, log, more)
 //	if err := l.Place(); err != nil { // clients find it from now on
 //		return err
 //	}

@@ -30,6 +30,7 @@ func TestOpenAPIDescribesTheTypes(t *testing.T) {
 	for _, v := range []any{
 		Status{}, Reloads{}, Upcoming{}, RateChange{}, Rates{}, Link{}, Class{}, Relay{}, Interface{}, Override{},
 		SetRequest{}, ResetRequest{}, Changed{}, Reloaded{}, Sessions{}, Session{}, LogLevel{}, Failure{},
+		Shared{}, Share{}, Admission{},
 	} {
 		w.write(reflect.TypeOf(v))
 	}
@@ -46,9 +47,13 @@ func TestOpenAPIDescribesTheTypes(t *testing.T) {
 
 // Every path of the document is served with its methods, and nothing else is.
 func TestOpenAPIDescribesThePaths(t *testing.T) {
-	source, err := os.ReadFile("server.go")
-	if err != nil {
-		t.Fatal(err)
+	var source []byte
+	for _, file := range []string{"server.go", "../admission/api/handler.go"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, text...)
 	}
 	var served, described []string
 	for _, m := range regexp.MustCompile(`(read|change|HandleFunc)\("((GET|POST|PUT) )?(/[^"]*)"`).FindAllStringSubmatch(string(source), -1) {
@@ -127,23 +132,25 @@ func schemaOf(t reflect.Type) string {
 	return "type: integer"
 }
 
-// comments reads the comments of the types in api.go.
+// comments reads the comments of the types of the requests and answers.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "api.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]string{}
-	for _, d := range file.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.TYPE {
-			continue
+	for _, name := range []string{"api.go", "shared.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
 		}
-		spec := g.Specs[0].(*ast.TypeSpec)
-		all[spec.Name.Name] = strings.Join(strings.Fields(g.Doc.Text()), " ")
-		for _, f := range spec.Type.(*ast.StructType).Fields.List {
-			all[spec.Name.Name+"."+f.Names[0].Name] = strings.TrimSpace(f.Comment.Text())
+		for _, d := range file.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.TYPE {
+				continue
+			}
+			spec := g.Specs[0].(*ast.TypeSpec)
+			all[spec.Name.Name] = strings.Join(strings.Fields(g.Doc.Text()), " ")
+			for _, f := range spec.Type.(*ast.StructType).Fields.List {
+				all[spec.Name.Name+"."+f.Names[0].Name] = strings.TrimSpace(f.Comment.Text())
+			}
 		}
 	}
 	return all

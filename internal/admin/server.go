@@ -50,19 +50,21 @@ type RefusedError struct {
 func (r *RefusedError) Error() string { return r.Err.Error() }
 func (r *RefusedError) Unwrap() error { return r.Err }
 
-// limits of the socket: a local client sends at once, a reload may take a minute,
-// and a connection has one request, since an idle one would keep another waiting
-// for its place.
-var limits = httpd.Limits{Connections: 64, Read: 2 * time.Second, Write: time.Minute}
+// limits of the socket: a local client sends at once, and a reload may take a
+// minute. Who asks often keeps its connection, until somebody needs its place.
+var limits = httpd.Limits{Connections: 64, Read: 2 * time.Second, Write: time.Minute, Idle: 10 * time.Second}
 
-// NewServer makes a server of a listener, which it takes over.
-func NewServer(l net.Listener, b Backend, logger *slog.Logger) *httpd.Server {
-	s := httpd.New(l, handler(b, logger), limits)
+// NewServer makes a server of a listener, which it takes over. More adds what else
+// is served there.
+func NewServer(l net.Listener, b Backend, logger *slog.Logger, more func(*http.ServeMux)) *httpd.Server {
+	mux := handler(b, logger)
+	more(mux)
+	s := httpd.New(l, mux, limits)
 	s.HTTP.ConnContext = withPeer
 	return s
 }
 
-func handler(b Backend, logger *slog.Logger) http.Handler {
+func handler(b Backend, logger *slog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
 	read := func(pattern string, f func(*http.Request) (any, error)) {
 		mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {

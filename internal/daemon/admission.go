@@ -1,11 +1,70 @@
 package daemon
 
 import (
+	"context"
+	"fmt"
+
 	"shaperd/configs"
 	"shaperd/internal/admin"
 	"shaperd/internal/admission"
+	"shaperd/internal/admission/api"
+	"shaperd/internal/httpd"
 	"shaperd/internal/metrics"
 )
+
+// An admitter is the task that answers programs at the admission's address.
+type admitter struct {
+	*httpd.Server
+	readiness
+	running *running // nil until started
+}
+
+func (a *admitter) Run(ctx context.Context) error {
+	close(a.readiness)
+	return a.Server.Run(ctx)
+}
+
+func (a *admitter) String() string { return fmt.Sprintf("admission on %s", a.Addr()) }
+
+// prepareAdmission reads the token, again for each reload, and binds the address if it is another.
+func (d *daemon) prepareAdmission(c *change) (err error) {
+	p := c.policy
+	c.moving = d.policy == nil || p.Admission.Listen != d.policy.Admission.Listen
+	if !p.Admission.Listen.IsValid() {
+		return nil
+	}
+	if c.token, err = api.ReadToken(p.Admission.TokenFile); err != nil {
+		return fmt.Errorf("%s: admission: %w", p.Name, err)
+	}
+	if !c.moving {
+		return nil
+	}
+	s, err := api.Listen(p.Admission.Listen, &d.token, d.admission)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
+	c.admitter = &admitter{Server: s, readiness: make(readiness)}
+	return nil
+}
+
+// commitAdmission has programs ask for the classes of the policy, where it says.
+func (d *daemon) commitAdmission(c *change) {
+	if err := d.admission.Update(admissionClasses(c.policy)); err != nil { // what configs lets pass is in order
+		d.Log.Error("admission", "error", err)
+	}
+	d.token.Set(c.token)
+	if !c.moving {
+		return
+	}
+	if d.admitter != nil {
+		d.admitter.running.stop()
+	}
+	if d.admitter = c.admitter; d.admitter != nil {
+		d.admitter.running = d.tasks.start(d.admitter)
+		d.tasks.awaitReady(d.admitter)
+		d.Log.Info("programs may ask for admission", "listen", d.admitter.Addr())
+	}
+}
 
 // admissionClasses is what the policy lets programs take.
 func admissionClasses(p *configs.Policy) (all []admission.Class) {

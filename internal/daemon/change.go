@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"shaperd/configs"
 	"shaperd/conn"
 	"shaperd/internal/admin"
+	"shaperd/internal/admission/api"
 	"shaperd/internal/metrics"
 	"shaperd/shaper"
 )
@@ -29,8 +31,11 @@ type change struct {
 	resited bool           // the control socket's place changes
 	socket  *controlSocket // new, when resited; nil for none
 
-	reshared bool     // the cluster, or its Redis, changes
-	sharing  *sharing // new, when reshared; nil for none
+	token    string    // of clients of the admission's address
+	moving   bool      // that address changes
+	admitter *admitter // new, when moving; nil for none
+	reshared bool      // the cluster, or its Redis, changes
+	sharing  *sharing  // new, when reshared; nil for none
 }
 
 type update struct {
@@ -87,6 +92,9 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 		if c.socket, err = d.listenControl(p); err != nil {
 			return c, err
 		}
+	}
+	if err := d.prepareAdmission(c); err != nil {
+		return c, err
 	}
 	if c.reshared = d.policy == nil || !reflect.DeepEqual(p.Shared, d.policy.Shared); c.reshared {
 		if c.sharing, err = d.newSharing(p); err != nil {
@@ -153,6 +161,9 @@ func (c *change) abort() {
 	if c.socket != nil {
 		c.socket.Server.Close()
 	}
+	if c.admitter != nil {
+		c.admitter.Close()
+	}
 	if c.sharing != nil {
 		c.sharing.store.Close()
 	}
@@ -178,9 +189,7 @@ func (d *daemon) commit(c *change) {
 		d.Log.Info("relay listens", "relay", r.config.Name, "listen", r.Addrs())
 	}
 	d.policy, d.relays = c.policy, c.relays
-	if err := d.admission.Update(admissionClasses(c.policy)); err != nil { // what configs lets pass is in order
-		d.Log.Error("admission", "error", err)
-	}
+	d.commitAdmission(c)
 	d.publish()
 	for _, r := range c.fresh {
 		d.tasks.awaitReady(r)
@@ -220,7 +229,8 @@ func (d *daemon) listenControl(p *configs.Policy) (*controlSocket, error) {
 	l, err := admin.Listen(admin.Socket{Path: path, Mode: p.Admin.Mode, Group: p.Admin.Group})
 	switch {
 	case err == nil:
-		return &controlSocket{Server: admin.NewServer(l, control{d}, d.Log), Listener: l, path: path, readiness: make(readiness)}, nil
+		take := func(mux *http.ServeMux) { api.Mount(mux, d.admission) }
+		return &controlSocket{Server: admin.NewServer(l, control{d}, d.Log, take), Listener: l, path: path, readiness: make(readiness)}, nil
 	case p.Admin == configs.Admin{}:
 		d.Log.Warn("there is none: status, top, set and reload will not work", "error", err)
 		return nil, nil

@@ -16,6 +16,7 @@ import (
 	"shaperd/conn"
 	"shaperd/internal/admin"
 	"shaperd/internal/admission"
+	"shaperd/internal/admission/api"
 	"shaperd/internal/lease"
 	"shaperd/internal/metrics"
 	"shaperd/systemd"
@@ -48,6 +49,8 @@ type daemon struct {
 	Options
 	tasks     tasks
 	admission *admission.Admission
+	token     api.Token // of clients of admitter
+	admitter  *admitter // nil for none
 	metrics   *metrics.Metrics
 	sockets   *conn.Inherited // of the service manager
 

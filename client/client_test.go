@@ -1,0 +1,259 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shaperd/client"
+	"shaperd/internal/admission"
+	"shaperd/internal/admission/api"
+	"shaperd/shaper"
+)
+
+const secret = "0123456789abcdef"
+
+var classes = []admission.Class{
+	{Name: "fast", Rate: 80 * shaper.Mbit, Burst: 50_000},
+	{Name: "slow", Rate: 8 * shaper.Kbit, Burst: 10_000},
+	{Name: "calls", Requests: admission.RequestLimit{PerHour: 100 * 3600, Burst: 2}},
+}
+
+func newAdmission() *admission.Admission {
+	a := admission.New()
+	if err := a.Update(classes); err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// daemon answers on a unix socket, as a shaperd does.
+func daemon(t testing.TB, path string) (a *admission.Admission) {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = newAdmission()
+	mux := http.NewServeMux()
+	api.Mount(mux, a)
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { s.Close() })
+	return a
+}
+
+func newClient(t testing.TB) (*client.Client, *admission.Admission) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "socket")
+	a := daemon(t, path)
+	c, err := client.New(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c, a
+}
+
+func granted(a *admission.Admission, class string) (granted, refused uint64) {
+	for _, s := range a.Stats() {
+		if s.Class == class {
+			return s.Granted, s.Refused
+		}
+	}
+	return 0, 0
+}
+
+func TestTakeIsGrantedOrRefused(t *testing.T) {
+	c, _ := newClient(t)
+	d, err := c.Take(t.Context(), "slow", client.Request{Bytes: 9000})
+	if err != nil || d.Remaining < 1000 || d.Limit != 10_000 || d.Reset <= 0 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	_, err = c.Take(t.Context(), "slow", client.Request{Bytes: 9000})
+	refused, ok := errors.AsType[*client.RefusedError](err)
+	if !ok || refused.RetryAfter < 7*time.Second || refused.RetryAfter > 8*time.Second || refused.Class != "slow" {
+		t.Errorf("%v, want to come again in 8 s", err)
+	}
+	for _, tt := range []struct {
+		class  string
+		r      client.Request
+		status int
+		want   string
+	}{
+		{"slwo", client.Request{Bytes: 1}, 404, "did you mean slow?"},
+		{"slow", client.Request{}, 400, "neither bytes nor cost"},
+		{"slow", client.Request{Bytes: 10_001}, 422, "more than its burst"},
+	} {
+		_, err := c.Wait(t.Context(), tt.class, tt.r) // does not wait for what never comes
+		wrong, ok := errors.AsType[*client.RequestError](err)
+		if !ok || wrong.Status != tt.status || !strings.Contains(wrong.Reason, tt.want) {
+			t.Errorf("%s %+v: %v, want %d and %s", tt.class, tt.r, err, tt.status, tt.want)
+		}
+	}
+}
+
+// What is refused comes again when the daemon says: not before, and not often.
+func TestWaitObeysRetryAfter(t *testing.T) {
+	c, a := newClient(t)
+	for range 12 {
+		if _, err := c.Wait(t.Context(), "calls", client.Request{Cost: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, refused := granted(a, "calls"); n != 12 || refused > 12 {
+		t.Errorf("%d granted and %d refused, want 12 and no more than that: it comes too early", n, refused)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	mine := errors.New("enough")
+	if _, err := c.Take(ctx, "slow", client.Request{Bytes: 10_000}); err != nil {
+		t.Fatal(err)
+	}
+	cancel(mine)
+	if _, err := c.Wait(ctx, "slow", client.Request{Bytes: 10_000}); !errors.Is(err, mine) {
+		t.Errorf("after the end of its context: %v", err)
+	}
+}
+
+// A daemon that is not there yet is asked again, ever later.
+func TestWaitOutlastsTheDaemonsAbsence(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	c, err := client.New(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Wait(t.Context(), "slow", client.Request{Bytes: 1})
+		done <- err
+	}()
+	if _, err := c.Take(t.Context(), "slow", client.Request{Bytes: 1}); err == nil {
+		t.Error("nobody is there, and it is granted")
+	}
+	daemon(t, path)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTokenIsShown(t *testing.T) {
+	var token api.Token
+	token.Set(secret)
+	s, err := api.Listen(netip.MustParseAddrPort("127.0.0.1:0"), &token, newAdmission())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { _ = s.Run(ctx); close(ended) }()
+	defer func() { cancel(); <-ended }()
+	c, err := client.New("http://" + s.Addr().String() + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Wait(t.Context(), "slow", client.Request{Bytes: 1}); err == nil || !strings.Contains(err.Error(), "no token, or a wrong one") {
+		t.Errorf("without a token: %v", err)
+	}
+	if _, err := c.WithToken(secret+"\n").Wait(t.Context(), "slow", client.Request{Bytes: 1}); err != nil {
+		t.Error(err)
+	}
+	for _, address := range []string{"", "socket", "ftp://127.0.0.1", "127.0.0.1:80"} {
+		if _, err := client.New(address); err == nil {
+			t.Errorf("address %q is taken", address)
+		}
+	}
+}
+
+// A limiter fills its bucket in helpings: far fewer requests than waits, and no
+// more than the class has, however many share it.
+func TestLimiterKeepsToTheClass(t *testing.T) {
+	c, a := newClient(t)
+	l := c.Limiter("fast", client.Options{})
+	began := time.Now()
+	const each, times, goroutines = 1000, 200, 4
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			for range times {
+				if err := l.Wait(t.Context(), each); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	const sum = each * times * goroutines
+	if most := 50_000 + int(time.Since(began).Seconds()*10e6); sum > most {
+		t.Errorf("%d bytes in %v, and the class has %d", sum, time.Since(began), most)
+	}
+	if n, _ := granted(a, "fast"); n > goroutines*times/2 {
+		t.Errorf("%d waits needed %d requests", goroutines*times, n)
+	}
+	if err := l.Wait(t.Context(), 70_000); err != nil { // more than the burst, in parts
+		t.Error(err)
+	}
+	// The burst becomes smaller than the limiter knows it.
+	if err := a.Update([]admission.Class{{Name: "fast", Rate: 80 * shaper.Mbit, Burst: 2000}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Wait(t.Context(), 60_000); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReaderAndWriterMoveEveryByte(t *testing.T) {
+	c, _ := newClient(t)
+	want := bytes.Repeat([]byte("shaperd "), 40_000)
+	var got bytes.Buffer
+	l := c.Limiter("fast", client.Options{})
+	n, err := io.Copy(l.Writer(t.Context(), &got), l.Reader(t.Context(), bytes.NewReader(want)))
+	if err != nil || n != int64(len(want)) || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%d of %d bytes, %v", n, len(want), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if n, err := l.Reader(ctx, strings.NewReader(strings.Repeat("x", 60_000))).Read(make([]byte, 60_000)); n == 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("a read that waits: %d bytes, %v; what was read must not be lost", n, err)
+	}
+}
+
+func ExampleClient_Take() {
+	c, err := client.New("/run/shaperd/shaperd.sock")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	_, err = c.Take(context.Background(), "api", client.Request{Cost: 1, Key: "customer-17"})
+	if refused, ok := errors.AsType[*client.RefusedError](err); ok {
+		fmt.Println("come again in", refused.RetryAfter)
+	}
+}
+
+func ExampleLimiter_Reader() {
+	path, stop := exampleDaemon()
+	defer stop()
+	c, err := client.New(path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	paced := c.Limiter("fast", client.Options{}).Reader(context.Background(), strings.NewReader("all of a file"))
+	text, err := io.ReadAll(paced)
+	fmt.Println(string(text), err)
+	// Output: all of a file <nil>
+}

@@ -1,0 +1,283 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"shaperd/internal/admission"
+	"shaperd/shaper"
+)
+
+// classes are slow, so that nothing is earned while a test runs.
+var classes = []admission.Class{
+	{Name: "backup", Rate: 8 * shaper.Kbit, Burst: 10_000},
+	{Name: "api", Requests: admission.RequestLimit{PerHour: 60, Burst: 5}},
+	{Name: "slow", Requests: admission.RequestLimit{PerHour: 240, Burst: 5}},
+	{Name: "mirror", Rate: shaper.Mbit, Burst: 10_000, Shared: true, OnOutage: admission.Closed},
+}
+
+func newAdmission(t *testing.T) *admission.Admission {
+	t.Helper()
+	a := admission.New()
+	if err := a.Update(classes); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func serve(t *testing.T, a *admission.Admission) (url string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	Mount(mux, a)
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// An answered request is what came of it.
+type answered struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func ask(t *testing.T, method, url, body string, header ...string) answered {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(text) {
+		t.Errorf("%s %s: the answer is no JSON: %s", method, url, text)
+	}
+	return answered{got.StatusCode, got.Header, string(text)}
+}
+
+func (a answered) has(t *testing.T, status int, want ...string) {
+	t.Helper()
+	if a.status != status {
+		t.Errorf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	for _, text := range want {
+		if !strings.Contains(a.body, text) {
+			t.Errorf("answer %s, want %s in it", a.body, text)
+		}
+	}
+}
+
+func (a answered) hasHeaders(t *testing.T, want map[string]string) {
+	t.Helper()
+	for name, text := range want {
+		if got := strings.Join(a.header.Values(name), " | "); got != text {
+			t.Errorf("%s: %s, want %s", name, got, text)
+		}
+	}
+}
+
+func TestTakeSaysWhatIsLeft(t *testing.T) {
+	url := serve(t, newAdmission(t)) + "/v1/classes/"
+	got := ask(t, "POST", url+"backup/take", `{"bytes": 4000}`)
+	got.has(t, 200, `"granted":true,"class":"backup","unit":"bytes","remaining":6000,"limit":10000,"reset_ms":`)
+	got.hasHeaders(t, map[string]string{
+		"RateLimit-Policy": `"backup";q=10000;w=10;qu="content-bytes"`, "RateLimit": `"backup";r=6000;t=4`,
+		"X-RateLimit-Limit": "10000", "X-RateLimit-Remaining": "6000", "X-RateLimit-Reset": "4", "Retry-After": "",
+	})
+	got = ask(t, "POST", url+"api/take", `{"cost": 2, "key": "customer-17"}`)
+	got.has(t, 200, `"unit":"requests","remaining":3,"limit":5`)
+	got.hasHeaders(t, map[string]string{"RateLimit-Policy": `"api";q=5;w=300`, "RateLimit": `"api";r=3;t=120`})
+	ask(t, "POST", url+"api/take", `{"cost": 5}`).has(t, 200, `"remaining":0`) // another bucket
+}
+
+// Retry-After is in whole seconds, the body has the milliseconds, and neither is too early.
+func TestRefusalSaysWhenToComeAgain(t *testing.T) {
+	url := serve(t, newAdmission(t)) + "/v1/classes/"
+	ask(t, "POST", url+"backup/take", `{"bytes": 10000}`).has(t, 200)
+	got := ask(t, "POST", url+"backup/take", `{"bytes": 2500}`)
+	got.has(t, 429, `"granted":false`, `has not enough now: try again in`)
+	var body struct {
+		Retry     int64 `json:"retry_after_ms"`
+		Remaining int64 `json:"remaining"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &body); err != nil {
+		t.Fatal(err)
+	}
+	// 1000 bytes a second: what was earned since is in remaining, but for its fraction.
+	if body.Retry > 2500-body.Remaining || body.Retry < 2500-body.Remaining-2 {
+		t.Errorf("retry after %d ms with %d of 2500 bytes", body.Retry, body.Remaining)
+	}
+	if seconds, err := strconv.ParseInt(got.header.Get("Retry-After"), 10, 64); err != nil || seconds*1000 < body.Retry || seconds*1000 >= body.Retry+1000 {
+		t.Errorf("Retry-After %q for %d ms", got.header.Get("Retry-After"), body.Retry)
+	}
+}
+
+func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
+	url := serve(t, newAdmission(t)) + "/v1/classes/"
+	for _, tt := range []struct {
+		class, body string
+		status      int
+		want        string
+	}{
+		{"bakcup", `{"bytes": 1}`, 404, `did you mean backup?`},
+		{"backup", `{"bytes": -1}`, 400, "a cost of -1: give 1 or more"},
+		{"backup", `{"bytes": 0}`, 400, "give 1 or more"},
+		{"backup", `{"bytes": 1e30}`, 400, "bytes: a whole number that 64 bits hold is needed"},
+		{"backup", `{"bytes": 99999999999999999999}`, 400, "bytes: a whole number"},
+		{"backup", `{"bytes": 1.5}`, 400, "bytes: a whole number"},
+		{"backup", `{"bytes": "1"}`, 400, "bytes: a whole number"},
+		{"backup", `{"bytes": 9223372036854775807}`, 422, "are more than its burst of 10000"},
+		{"backup", `{"bytes": 10001}`, 422, `"limit":10000`},
+		{"backup", `{"cost": 1}`, 400, "counts bytes"},
+		{"api", `{"bytes": 1}`, 400, "counts requests"},
+		{"api", `{"cost": 1, "bytes": 1}`, 400, "both bytes and cost"},
+		{"api", `{}`, 400, "neither bytes nor cost"},
+		{"api", ``, 400, "no body"},
+		{"api", `[1]`, 400, "read the body"},
+		{"api", `{"cost": 1} {"cost": 1}`, 400, "something after it"},
+		{"api", `{"cost": 1, "kee": "x"}`, 400, `unknown field \"kee\"`},
+		{"api", `{"cost": 1, "key": 7}`, 400, "key: a text is needed"},
+		{"api", `{"cost": 1, "wait_ms": -1}`, 400, "wait_ms -1: give 0 to 30000"},
+		{"api", `{"cost": 1, "wait_ms": 9000000000000000}`, 400, "give 0 to 30000"},
+		{"api", `{"cost": 1, "key": "` + strings.Repeat("k", 257) + `"}`, 400, "a key of 257 bytes"},
+		{"api", `{"cost": 1, "key": "` + strings.Repeat("k", 10<<20) + `"}`, 413, "the body has more than 4096 bytes"},
+		{"mirror", `{"bytes": 1}`, 503, "on_outage is closed"},
+	} {
+		got := ask(t, "POST", url+tt.class+"/take", tt.body)
+		if got.status != tt.status || !strings.Contains(got.body, tt.want) || !strings.Contains(got.body, `"errors":`) {
+			t.Errorf("%s %.80s: %d %s, want %d and %s", tt.class, tt.body, got.status, got.body, tt.status, tt.want)
+		}
+	}
+	if got := ask(t, "POST", url+"mirror/take", `{"bytes": 1}`).header.Get("Retry-After"); got == "" {
+		t.Error("503 without Retry-After")
+	}
+}
+
+// What a reverse proxy asks for a request of its client's.
+func TestProxiesAskForARequestOfTheirs(t *testing.T) {
+	url := serve(t, newAdmission(t)) + "/v1/classes/api/authorize"
+	for range 5 { // as Envoy asks: the request's own method and path behind the prefix
+		ask(t, "PATCH", url+"/shop/cart?item=7", "the body", KeyHeader, "alice").has(t, 200, `"granted":true`)
+	}
+	got := ask(t, "GET", url+"/shop/cart", "", KeyHeader, "alice")
+	got.has(t, 429)
+	if got.header.Get("Retry-After") == "" || got.header.Get("RateLimit") != `"api";r=0;t=300` {
+		t.Errorf("headers of a refusal: %v", got.header)
+	}
+	got = ask(t, "GET", url+"?denied=403", "", KeyHeader, "alice") // as nginx
+	got.has(t, 403)
+	if got.header.Get("Retry-After") == "" {
+		t.Error("403 without Retry-After")
+	}
+	ask(t, "GET", url+"?key=bob&cost=5", "").has(t, 200, `"remaining":0`)
+	ask(t, "GET", url+"?key=bob&cost=x", "").has(t, 400, "a whole number is needed")
+	ask(t, "GET", url+"?denied=500", "").has(t, 400, "give 403")
+	ask(t, "GET", strings.Replace(url, "api", "backup", 1), "").has(t, 400, "counts bytes")
+	ask(t, "GET", strings.Replace(url, "api", "backup", 1)+"?bytes=100", "").has(t, 200, `"remaining":9900`)
+	ask(t, "GET", strings.Replace(url, "api", "aip", 1), "").has(t, 404, "did you mean api?")
+}
+
+const secret = "0123456789abcdef0123456789abcdef"
+
+func TestListenerAsksForItsToken(t *testing.T) {
+	var token Token
+	token.Set(secret)
+	s, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"), &token, newAdmission(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	url := "http://" + s.Addr().String() + "/v1/classes/api/take"
+	for _, header := range [][]string{nil, {"Authorization", "Bearer "}, {"Authorization", "Bearer " + secret[1:]}, {"Authorization", secret}, {"Authorization", "Basic " + secret}} {
+		got := ask(t, "POST", url, `{"cost": 1}`, header...)
+		got.has(t, 401, "admission.token_file")
+		got.hasHeaders(t, map[string]string{"WWW-Authenticate": `Bearer realm="shaperd"`, "RateLimit": ""})
+	}
+	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 200)
+	token.Set("another token, as after a reload")
+	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 401)
+	if got, err := http.Get("http://" + s.Addr().String() + "/v1/status"); err != nil || got.StatusCode != 401 {
+		t.Errorf("other requests: %v, %v", got, err)
+	}
+}
+
+func TestTokenFilesAreRead(t *testing.T) {
+	for text, want := range map[string]string{secret + "\n": "", "short\n": "it has 5 characters", "": "it has 0", strings.Repeat("a b ", 9): "one word"} {
+		path := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadToken(path)
+		if want == "" && (got != secret || err != nil) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	if _, err := ReadToken(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// Who waits is answered when there is enough, and has taken nothing when it leaves.
+func TestWaitingTakesNothingWhenTheClientLeaves(t *testing.T) {
+	a := newAdmission(t)
+	url := serve(t, a) + "/v1/classes/slow/take"
+	ask(t, "POST", url, `{"cost": 5}`).has(t, 200)
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(`{"cost": 1, "wait_ms": 30000}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan error, 1)
+	go func() {
+		_, err := http.DefaultClient.Do(r) //nolint:bodyclose // there is no answer
+		left <- err
+	}()
+	waiting := func(n int) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			for _, s := range a.Stats() {
+				if s.Class == "slow" && s.Waiting == n {
+					return
+				}
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("there are not %d who wait", n)
+			}
+		}
+	}
+	waiting(1)
+	cancel()
+	if err := <-left; err == nil {
+		t.Error("it has got an answer")
+	}
+	waiting(0)
+	ask(t, "POST", url, `{"cost": 1}`).has(t, 429, `"remaining":0`)
+}

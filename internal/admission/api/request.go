@@ -1,0 +1,114 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"shaperd/internal/admission"
+)
+
+// maxBody holds any request: the longest is a key of 256 bytes, each escaped.
+const maxBody = 4 << 10
+
+// A takeRequest is the body of a take.
+type takeRequest struct {
+	Bytes *int64 `json:"bytes"`
+	Cost  *int64 `json:"cost"`
+	Key   string `json:"key"`
+	Wait  int64  `json:"wait_ms"`
+}
+
+// A requestError is what is wrong with a request, and the status that says so.
+type requestError struct {
+	status int
+	text   string
+}
+
+func (e *requestError) Error() string { return e.text }
+
+func wrongf(format string, args ...any) error {
+	return &requestError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// readTake reads a take from its body.
+func readTake(w http.ResponseWriter, r *http.Request) (admission.Request, error) {
+	var t takeRequest
+	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	in.DisallowUnknownFields()
+	err := in.Decode(&t)
+	if err == nil {
+		if _, more := in.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is something after it")
+		}
+	}
+	if err != nil {
+		return admission.Request{}, wrongBody(err)
+	}
+	out := admission.Request{Class: r.PathValue("class"), Key: t.Key, Wait: time.Duration(t.Wait) * time.Millisecond}
+	switch {
+	case t.Wait < 0 || t.Wait > admission.MaxWait.Milliseconds():
+		return out, wrongf("wait_ms %d: give 0 to %d", t.Wait, admission.MaxWait.Milliseconds())
+	case t.Bytes != nil && t.Cost != nil:
+		return out, wrongf("both bytes and cost: give what the class counts")
+	case t.Bytes != nil:
+		out.Cost, out.Unit = *t.Bytes, admission.Bytes
+	case t.Cost != nil:
+		out.Cost, out.Unit = *t.Cost, admission.Requests
+	default:
+		return out, wrongf(`neither bytes nor cost: give what the class counts, such as {"bytes": 1500}`)
+	}
+	return out, nil
+}
+
+// wrongBody says what is wrong with a body.
+func wrongBody(err error) error {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &requestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", large.Limit)}
+	}
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if kind.Field == "key" {
+			return wrongf("key: a text is needed, not a %s", kind.Value)
+		}
+		if kind.Field != "" {
+			return wrongf("%s: a whole number that 64 bits hold is needed, not a %s", kind.Field, kind.Value)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return wrongf(`no body: give a JSON object, such as {"bytes": 1500}`)
+	}
+	return wrongf("read the body: %v", err)
+}
+
+// KeyHeader has the key of an authorize.
+const KeyHeader = "X-Shaperd-Key"
+
+// readAuthorize reads an authorize from its query and headers: the body and the
+// rest belong to the request that a proxy asks for. Denied is the status of a refusal.
+func readAuthorize(r *http.Request) (out admission.Request, denied int, err error) {
+	q := r.URL.Query()
+	out = admission.Request{Class: r.PathValue("class"), Key: r.Header.Get(KeyHeader), Cost: 1, Unit: admission.Requests}
+	if out.Key == "" {
+		out.Key = q.Get("key")
+	}
+	for name, unit := range map[string]admission.Unit{"bytes": admission.Bytes, "cost": admission.Requests} {
+		if text := q.Get(name); text != "" {
+			if out.Cost, err = strconv.ParseInt(text, 10, 64); err != nil {
+				return out, 0, wrongf("%s=%q: a whole number is needed", name, text)
+			}
+			out.Unit = unit
+		}
+	}
+	switch text := q.Get("denied"); text {
+	case "", "429":
+		return out, http.StatusTooManyRequests, nil
+	case "403":
+		return out, http.StatusForbidden, nil
+	default:
+		return out, 0, wrongf("denied=%q: give 403, or leave it out for 429", text)
+	}
+}

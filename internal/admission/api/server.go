@@ -1,0 +1,84 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"shaperd/internal/admission"
+	"shaperd/internal/httpd"
+)
+
+// leastToken is how long a token is at least: shorter ones can be guessed.
+const leastToken = 16
+
+// limits of the listener: a client sends at once, waits at most admission.MaxWait,
+// and keeps its connection.
+var limits = httpd.Limits{Connections: 1024, Read: 5 * time.Second, Write: admission.MaxWait + 10*time.Second, Idle: time.Minute}
+
+// A Token is what clients of a listener have to show. It may be changed while it
+// is in use.
+type Token struct {
+	sum atomic.Pointer[[sha256.Size]byte]
+}
+
+// ReadToken reads a token from a file, which has it in its only line.
+func ReadToken(path string) (text string, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read token: %w", err)
+	}
+	text = string(bytes.TrimSpace(b))
+	switch {
+	case len(text) < leastToken:
+		return "", fmt.Errorf("token %s: it has %d characters, and needs %d at least: write one with \"openssl rand -hex 32\"", path, len(text), leastToken)
+	case strings.ContainsAny(text, " \t\r\n"):
+		return "", fmt.Errorf("token %s: it has to be one word", path)
+	}
+	return text, nil
+}
+
+// Set has clients show another token from now on.
+func (t *Token) Set(text string) {
+	sum := sha256.Sum256([]byte(text))
+	t.sum.Store(&sum)
+}
+
+// shown reports whether a request shows the token. It takes as long for every wrong one.
+func (t *Token) shown(r *http.Request) bool {
+	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	sum, want := sha256.Sum256([]byte(text)), t.sum.Load()
+	return ok && want != nil && subtle.ConstantTimeCompare(sum[:], want[:]) == 1
+}
+
+// Listen makes a server that asks for the token. The caller must call its Run or Close.
+func Listen(address netip.AddrPort, t *Token, a *admission.Admission) (*httpd.Server, error) {
+	l, err := net.Listen("tcp", address.String())
+	if err != nil {
+		return nil, fmt.Errorf("admission: %w", err)
+	}
+	mux := http.NewServeMux()
+	Mount(mux, a)
+	return httpd.New(l, guarded(t, mux), limits), nil
+}
+
+var errToken = &requestError{http.StatusUnauthorized, `no token, or a wrong one: send "Authorization: Bearer" with that of admission.token_file`}
+
+func guarded(t *Token, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !t.shown(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="shaperd"`)
+			fail(w, errToken)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
