@@ -55,7 +55,11 @@ func newPaceCmd() *cobra.Command {
 			p.show()
 			defer p.end()
 		}
-		_, err = io.Copy(io.MultiWriter(cmd.OutOrStdout(), &p), c.Limiter(args[0], o).Reader(ctx, onlyReader{cmd.InOrStdin()}))
+		l := c.Limiter(args[0], o)
+		if err := l.Wait(ctx, 1); err != nil { // before anything is read: there is such a class
+			return err
+		}
+		_, err = io.Copy(io.MultiWriter(cmd.OutOrStdout(), &p), l.Reader(ctx, onlyReader{cmd.InOrStdin()}))
 		return err
 	}
 	return cmd

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,7 +58,7 @@ func answering(t *testing.T, o *smallOffice, socket string) (end func()) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- admin.NewServer(l, o, slog.New(slog.DiscardHandler)).Run(ctx) }()
+	go func() { done <- admin.NewServer(l, o, slog.New(slog.DiscardHandler), func(*http.ServeMux) {}).Run(ctx) }()
 	ended := false
 	end = func() {
 		if cancel(); !ended {

@@ -125,6 +125,16 @@ var bans = []ban{
 		because: "a browser tests the page, and nothing of it is in the program",
 	},
 	{
+		imports: []string{"shaperd/internal/...", "shaperd/shaper"},
+		in:      []string{"client"},
+		because: "programs of others import it, and get nothing of the daemon's",
+	},
+	{
+		imports: []string{"github.com/redis/..."},
+		except:  []string{"internal/store/..."}, tests: true,
+		because: "what a server's errors mean, and that nothing is asked twice, is one package's business",
+	},
+	{
 		imports: []string{"golang.org/x/time/...", "github.com/juju/ratelimit/..."},
 		because: "contenders in benchmarks only: the product's limiter is shaper's",
 	},
