@@ -158,7 +158,10 @@ if not stale then
   local free = math.max(0, rate - others)
   local keep = was and math.min(me.held, math.max(was.held, was.grant)) or 0 -- is its own already
   grant = math.min(me.target, math.max(free, keep))
-  if learning then grant = math.min(grant, math.max(me.claim, keep)) end
+  if learning then
+    local claim = math.max(me.claim, keep)
+    grant = claim <= free and claim or math.min(grant, claim)
+  end
   grant = math.floor(grant)
   local still = math.abs(grant - me.held) <= me.held * STILL
   if keep == me.held and still and me.held <= free and (grant > me.held or lacking <= free - me.held) then
