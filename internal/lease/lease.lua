@@ -21,6 +21,7 @@ local FLOOR, FLOORS = 0.01, 0.015 -- of the rate: an idle holder's; all idle hol
 local SLACK = 1.05                -- above what was used, for who is not waiting
 local STILL = 0.01                -- smaller changes are not worth one
 local MOST = 9007199254740991     -- numbers are exact to here
+local NEWEST = '09223372036854775807' -- versions are compared as texts, being too long for a number
 local PERIODS = 4                 -- that a lease lasts
 local LEARNING, DISAGREES, WANTED = 1, 2, 4
 
@@ -38,7 +39,9 @@ for i, name in ipairs(names) do
   end
 end
 if me.id == '' or me.id == '@' then return redis.error_reply('SHAPERD argument id: a name is right') end
-if not string.match(me.version, '^%d+$') or #me.version ~= 20 then return redis.error_reply('SHAPERD argument version: 20 digits are right') end
+if not string.match(me.version, '^%d+$') or #me.version ~= #NEWEST or me.version > NEWEST then
+  return redis.error_reply('SHAPERD argument version: 20 digits are right')
+end
 if me.seq < 1 or me.lease < 1 or me.weight <= 0 then return redis.error_reply('SHAPERD argument seq, lease or weight: more than 0 is right') end
 if me.action ~= 'renew' and me.action ~= 'release' then return redis.error_reply('SHAPERD argument action: renew or release is right') end
 
@@ -56,14 +59,13 @@ for i = 1, #stored, 2 do
     last, created = string.match(stored[i + 1], '^(%d+) (%d+)$')
     last, created = tonumber(last), tonumber(created)
   else
-    local h = {}
-    h.seq, h.expiry, h.held, h.grant, h.demand, h.waiting, h.weight, h.rate, h.version =
-      string.match(stored[i + 1], '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%d+) (%d+)$')
-    if h.seq then
-      for name, value in pairs(h) do
-        if name ~= 'version' then h[name] = tonumber(value) end
-      end
-      holders[stored[i]] = h
+    local seq, expiry, held, grant, demand, waiting, weight, its, version =
+      string.match(stored[i + 1], '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) ([%d%.]+) (%d+) (%d+)$')
+    if seq and #version == #NEWEST and tonumber(weight) then
+      holders[stored[i]] = {
+        seq = tonumber(seq), expiry = tonumber(expiry), held = tonumber(held), grant = tonumber(grant), demand = tonumber(demand),
+        waiting = tonumber(waiting), weight = tonumber(weight), rate = tonumber(its), version = version,
+      }
     end
   end
 end
@@ -158,7 +160,10 @@ if not stale then
   local free = math.max(0, rate - others)
   local keep = was and math.min(me.held, math.max(was.held, was.grant)) or 0 -- is its own already
   grant = math.min(me.target, math.max(free, keep))
-  if learning then grant = math.min(grant, math.max(me.claim, keep)) end
+  if learning then
+    local claim = math.max(me.claim, keep)
+    grant = claim <= free and claim or math.min(grant, claim)
+  end
   grant = math.floor(grant)
   local still = math.abs(grant - me.held) <= me.held * STILL
   if keep == me.held and still and me.held <= free and (grant > me.held or lacking <= free - me.held) then

@@ -52,6 +52,7 @@ type host struct {
 	skew   time.Duration
 	busy   bool
 	dead   bool
+	cut    bool // from Redis
 
 	demand  shaper.Rate
 	using   shaper.Rate // at most, at this moment
@@ -160,7 +161,10 @@ func (h *host) turn() {
 			t, h.busy = nil, false
 			h.apply(h.wait)
 		}
-		answered := h.w.send(t)
+		answered := time.Duration(-1)
+		if !h.cut {
+			answered = h.w.send(t)
+		}
 		if answered < 0 || answered > testPatience {
 			h.w.after(testPatience, func() { done(errors.New("no answer")) })
 		} else {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -108,17 +109,21 @@ func (s *Server) Do(args ...any) any {
 // "evalsha"; a command inside a script counts too.
 func (s *Server) Calls(command string) int {
 	s.t.Helper()
+	calls, _ := s.Usage(command)
+	return calls
+}
+
+// Usage is Calls, and how many µs of the server's time they took.
+func (s *Server) Usage(command string) (calls int, usec float64) {
+	s.t.Helper()
 	for line := range strings.Lines(s.Do("INFO", "commandstats").(string)) {
-		if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":calls="); ok {
-			count, _, _ := strings.Cut(rest, ",")
-			n, err := strconv.Atoi(count)
-			if err != nil {
-				s.t.Fatalf("commandstats: %q", line)
+		if rest, ok := strings.CutPrefix(line, "cmdstat_"+command+":"); ok {
+			if _, err := fmt.Sscanf(rest, "calls=%d,usec=%g", &calls, &usec); err != nil {
+				s.t.Fatalf("commandstats: %q: %v", line, err)
 			}
-			return n
 		}
 	}
-	return 0
+	return calls, usec
 }
 
 // AwaitLog waits until the server has printed a line with the text.
