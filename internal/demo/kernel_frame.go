@@ -90,6 +90,20 @@ func (f *kernelFrame) render(s style, width, height int) []string {
 	return nil
 }
 
+func (f *kernelFrame) text() (about string, lines []string) {
+	for _, c := range f.directions {
+		var cells []string
+		for _, r := range c.rows {
+			cells = append(cells, fmt.Sprintf("%s %.1f of %s", r.class.Name, r.rate/1e6, inMbit(r.total())))
+		}
+		lines = append(lines, fmt.Sprintf("%4.0f s  %-8s  %s mbit", f.elapsed.Truncate(time.Second).Seconds(), c.name, strings.Join(cells, ", ")))
+	}
+	if f.step < len(kernelPhases) {
+		return kernelPhases[f.step].name + ": " + kernelPhases[f.step].text, lines
+	}
+	return repairName + ": " + repairText, lines
+}
+
 // kernelSteps names the phases, and the repair.
 func kernelSteps() (names []string) {
 	for _, k := range kernelPhases {

@@ -112,7 +112,7 @@ func (r *report) table(s style, width int) []string {
 			t.row(i, c.Class, c.Promised/1e6, c.Measured/1e6, off, math.Abs(c.Off) > Tolerance, fairness, c.Reason)
 		}
 	}
-	name, _ := about(len(phases))
+	name, _ := stepText(len(phases))
 	t.head(name, "at most", "at once", "reached", "", "kib; delay makes it less")
 	for i, b := range r.Bursts {
 		off := b.off()
