@@ -3,6 +3,7 @@ package classify
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 )
 
 // A Flow is what a classifier decides on. The zero value of a field means
@@ -30,8 +31,10 @@ func (f Flow) String() string {
 
 func end(a netip.AddrPort) string {
 	switch {
-	case !a.Addr().IsValid():
+	case !a.Addr().IsValid() && a.Port() == 0:
 		return "?"
+	case !a.Addr().IsValid():
+		return ":" + strconv.Itoa(int(a.Port()))
 	case a.Port() == 0:
 		return a.Addr().String()
 	}

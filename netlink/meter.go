@@ -99,6 +99,7 @@ func (ms meters) link(name string, l *shaper.Link, want *tree, has *state, index
 	}
 	policy := map[string]*shaper.Class{}
 	walk(l.Classes, func(c, _ *shaper.Class) { policy[c.Name] = c })
+	bursts := want.bursts()
 	for i := range want.classes {
 		w := &want.classes[i]
 		if w.inner {
@@ -107,7 +108,7 @@ func (ms meters) link(name string, l *shaper.Link, want *tree, has *state, index
 		m := ms.at(index, w.handle, has, now)
 		q := ms.at(index, queues[w.handle], has, now)
 		cs := ClassStats{
-			Name: w.name, Rate: w.htb.rate, Ceil: w.htb.ceil, Burst: w.htb.cburst, Achieved: m.rate,
+			Name: w.name, Rate: w.htb.rate, Ceil: w.htb.ceil, Burst: bursts[w.handle], Achieved: m.rate,
 			Bytes: m.seen.bytes, Packets: m.seen.packets, Drops: q.drops(), Overlimits: m.overlimits() + q.overlimits(),
 			BacklogBytes: uint64(q.seen.backlog), Backlog: uint64(q.seen.queued), LentPackets: m.lent(), BorrowedPackets: m.borrowed(),
 		}

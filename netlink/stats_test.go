@@ -34,7 +34,14 @@ func TestStats(t *testing.T) {
 	if link.Name != "eth0 egress" || link.Rate != l.Rate || link.Applied != l.Rate || link.Packets != 10 || link.Bytes != uint64(10*len(voice)) || link.Unshaped != 0 {
 		t.Errorf("link %+v", link)
 	}
+	bursts, err := Bursts(&l, 1500)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range link.Classes {
+		if c.Name != "(control)" && (c.Burst == 0 || c.Burst != bursts[c.Name]) {
+			t.Errorf("class %s has a burst of %s, want %s", c.Name, c.Burst, bursts[c.Name])
+		}
 		if want := map[string]uint64{"voice": 10}[c.Name]; c.Packets != want || c.LentPackets+c.BorrowedPackets != want {
 			t.Errorf("class %s has sent %d packets, want %d: %+v", c.Name, c.Packets, want, c)
 		}

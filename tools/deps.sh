@@ -14,6 +14,8 @@ systemd-analyze  systemd              check of the unit
 chromium         chromium             browser that tests the web page
 ip               iproute2             interfaces and qdiscs
 tmux             tmux                 terminal of shaperd top
+redis-server     redis-server         real server of shared classes
+redis-sentinel   redis-sentinel       real failover of shared classes
 ' ;;
 test-vm) needs='
 qemu-system-x86_64 qemu-system-x86   emulated machine

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,9 +16,11 @@ import (
 const checkHelp = `Check reads policy files as run would, and changes nothing.
 
 It prints all errors of a file at once, each with its line and column. For a
-file that is in order it shows what it says: each relay, and for each direction
-the classes with their rates in numbers. A burst that the file does not give is
-derived, and marked with a star.
+file that is in order it shows what it says: each relay and interface, and for
+each direction the classes with their rates in numbers. A burst that the file does
+not give is derived, and marked with a star: for an interface with an MTU of 1500,
+plan shows it for those that there are. With schedules the rates are those of now,
+and what changes next comes last.
 
 It exits with 1 if a file has an error.`
 
@@ -41,8 +44,9 @@ func newCheckCmd() *cobra.Command {
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			results := make([]checkResult, 0, len(files))
+			now := time.Now()
 			for _, f := range files {
-				results = append(results, checkFile(f))
+				results = append(results, checkFile(f, now))
 			}
 			if asJSON {
 				if err := printJSON(cmd.OutOrStdout(), results); err != nil {
@@ -64,11 +68,12 @@ func newCheckCmd() *cobra.Command {
 	return cmd
 }
 
-func checkFile(name string) checkResult {
+// checkFile reads a policy file and says what is in force at now.
+func checkFile(name string, now time.Time) checkResult {
 	r := checkResult{File: name}
 	p, err := configs.Load(name)
 	if err == nil {
-		r.Policy, err = viewPolicy(p, nil)
+		r.Policy, err = viewPolicy(p, nil, now)
 	}
 	if err == nil {
 		r.Valid = true

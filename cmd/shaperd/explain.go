@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +55,7 @@ func newExplainCmd() *cobra.Command {
 			if capture != "" {
 				return explainCapture(cmd.OutOrStdout(), p, capture, asJSON)
 			}
-			e, err := explain(p, f)
+			e, err := explain(p, f, time.Now())
 			if err != nil {
 				return err
 			}

@@ -5,9 +5,11 @@ import (
 	"io"
 	"net/netip"
 	"strconv"
+	"time"
 
 	"shaperd/classify"
 	"shaperd/configs"
+	"shaperd/internal/admin"
 	"shaperd/shaper"
 )
 
@@ -22,6 +24,7 @@ type explanation struct {
 	Before []missView  `json:"before"` // the rules that were asked first
 	Links  []shareView `json:"links"`
 	Mark   markView    `json:"mark"`
+	scheduleView
 
 	flow classify.Flow
 }
@@ -57,15 +60,22 @@ type markView struct {
 	Priority uint8  `json:"priority"`
 }
 
-func explain(p *configs.Policy, f classify.Flow) (*explanation, error) {
+// explain makes the explanation of a flow, with the rates that are in force at now.
+func explain(file *configs.Policy, f classify.Flow, now time.Time) (*explanation, error) {
+	times, err := week(file, now)
+	if err != nil {
+		return nil, err
+	}
+	p := times[0].policy
 	classifier, err := classify.Compile(p.Rules)
 	if err != nil {
 		return nil, err
 	}
 	class, rule := classifier.Classify(&f)
 	e := &explanation{
-		Flow: viewFlow(f), Class: class, Rule: rule + 1, Before: []missView{}, Links: []shareView{}, flow: f,
+		Flow: viewFlow(f), Class: class, Rule: rule + 1, Before: []missView{}, Links: shares(p, class), flow: f,
 	}
+	e.scheduleView = viewSchedule(times, func(before, after *configs.Policy) []admin.RateChange { return shareChanges(before, after, class) })
 	asked := p.Rules.List
 	if rule >= 0 {
 		asked = asked[:rule]
@@ -73,11 +83,6 @@ func explain(p *configs.Policy, f classify.Flow) (*explanation, error) {
 	}
 	for i, r := range asked {
 		e.Before = append(e.Before, missView{i + 1, p.RuleLines[i], r.Class, r.Match.String(), r.Match.Mismatch(&f)})
-	}
-	for _, l := range links(p) {
-		if rate, ceil, ok := share(l.Classes, class, l.Rate); ok {
-			e.Links = append(e.Links, shareView{l.Name, int64(rate), int64(ceil)})
-		}
 	}
 	m := p.Marks[class]
 	e.Mark = markView{Fwmark: m.Fwmark, Priority: m.Priority}
@@ -97,6 +102,30 @@ func links(p *configs.Policy) (all []shaper.Link) {
 			if l.Rate > 0 {
 				all = append(all, l)
 			}
+		}
+	}
+	return all
+}
+
+// shares are what the class has of each link.
+func shares(p *configs.Policy, class string) []shareView {
+	all := []shareView{}
+	for _, l := range links(p) {
+		if rate, ceil, ok := share(l.Classes, class, l.Rate); ok {
+			all = append(all, shareView{l.Name, int64(rate), int64(ceil)})
+		}
+	}
+	return all
+}
+
+// shareChanges compares what the class has in two policies that have the same links.
+func shareChanges(before, after *configs.Policy, class string) (all []admin.RateChange) {
+	then := shares(after, class)
+	for i, now := range shares(before, class) {
+		if then := then[i]; then != now {
+			all = append(all, admin.RateChange{
+				Link: now.Link, Class: class, From: admin.Rates{Rate: now.Rate, Ceil: now.Ceil}, To: admin.Rates{Rate: then.Rate, Ceil: then.Ceil},
+			})
 		}
 	}
 	return all
@@ -143,7 +172,9 @@ func (e *explanation) print(w io.Writer) {
 			rows = append(rows, []string{l.Link, shaper.Rate(l.Rate).String(), rateText(l.Ceil)})
 		}
 		fmt.Fprintln(w)
+		e.printAt(w)
 		table(w, s, "", rows)
+		e.printNext(w, s)
 	}
 	fmt.Fprintf(w, "\nmarks  %s\n", e.Mark)
 }

@@ -74,6 +74,32 @@ func TestPlanApplyClear(t *testing.T) {
 	golden(t, "clear-nothing.txt", output(t, 0, "clear"))
 }
 
+// An interface that is not there is not in order, but awaited.
+func TestPlanAwaitsInterfaces(t *testing.T) {
+	newNetwork(t)
+	both := office + "  - {name: eth7, egress: 20mbit}\n  - {name: ppp*, ingress: 20mbit}\n"
+	for _, tt := range []struct {
+		name, args, policy, want string
+	}{
+		{"one", "plan", strings.Replace(office, "eth0", "eth7", 1), "missing there is no interface eth7: it is shaped once it comes\nnothing to do now: eth7 is awaited\n"},
+		{"a pattern", "plan --brief", strings.Replace(office, "eth0", "ppp*", 1), "missing there is no interface ppp*: it is shaped once it comes\nnothing to do now: ppp* is awaited\n"},
+		{"one, as commands", "plan --tc", strings.Replace(office, "eth0", "eth7", 1), "# there is no interface eth7: it is shaped once it comes\n"},
+		{"no interfaces", "plan", relay("web", "127.0.0.1:1", "1mbit"), "nothing to do: shaperd.yaml has no interfaces, and the kernel has nothing of shaperd's\n"},
+		{"a pattern to apply", "apply", strings.Replace(office, "eth0", "ppp*", 1), "missing there is no interface ppp*: it is shaped once it comes\nnothing to do now: ppp* is awaited\n"},
+	} {
+		policy := file(t, "shaperd.yaml", tt.policy)
+		if got := strings.ReplaceAll(output(t, 0, append(strings.Fields(tt.args), policy)...), policy, "shaperd.yaml"); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	policy := file(t, "shaperd.yaml", both)
+	p := start(t, nil, "run", "--config", policy)
+	p.await("msg=ready")
+	if got := output(t, 0, "plan", policy); !strings.HasSuffix(got, "nothing to do now: eth7 and ppp* are awaited\n") {
+		t.Errorf("the rest is in force: %s", got)
+	}
+}
+
 func TestApplySaysWhatIsInTheWay(t *testing.T) {
 	newNetwork(t)
 	shell(t, "tc qdisc add dev eth0 root handle 1: htb")

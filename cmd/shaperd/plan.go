@@ -16,7 +16,8 @@ nothing. It shows each step that apply would take, from what to what, and why.
 
 Without FILE the policy is ` + policyFile + `.
 
-It exits with 0 when nothing differs, and with 2 when something does.`
+It exits with 0 when nothing differs, and with 2 when something does. An interface
+that does not exist is awaited, and is no difference.`
 
 func newPlanCmd() *cobra.Command {
 	var asJSON, asTC, brief bool
@@ -43,7 +44,12 @@ func newPlanCmd() *cobra.Command {
 				}
 				err = printJSON(out, plan)
 			case asTC:
+				for _, name := range plan.Missing {
+					fmt.Fprintf(out, "# %s\n", awaited(name))
+				}
 				_, err = io.WriteString(out, plan.Commands())
+			case len(p.Interfaces) == 0 && len(plan.Changes) == 0:
+				fmt.Fprintf(out, "nothing to do: %s has no interfaces, and the kernel has nothing of shaperd's\n", p.Name)
 			default:
 				printPlan(out, plan, brief)
 			}
@@ -64,12 +70,17 @@ func newPlanCmd() *cobra.Command {
 func printPlan(w io.Writer, p *netlink.Plan, brief bool) {
 	s := styleOf(w)
 	for _, name := range p.Missing {
-		fmt.Fprintf(w, "%s there is no interface %s: it is shaped once it comes\n", s.yellow("missing"), name)
+		fmt.Fprintf(w, "%s %s\n", s.yellow("missing"), awaited(name))
 	}
 	for _, note := range p.Notes {
 		fmt.Fprintf(w, "%s %s\n", s.yellow("note"), note)
 	}
-	if len(p.Changes) == 0 {
+	switch {
+	case len(p.Changes) > 0:
+	case len(p.Missing) > 0:
+		fmt.Fprintf(w, "%s: %s awaited\n", s.yellow("nothing to do now"), areNamed(p.Missing))
+		return
+	default:
 		fmt.Fprintln(w, s.green("nothing to do")+": the kernel has what the policy wants")
 		return
 	}
@@ -83,6 +94,19 @@ func printPlan(w io.Writer, p *netlink.Plan, brief bool) {
 		printChange(w, s, c, brief)
 	}
 	fmt.Fprintf(w, "\n%s\n", counted(p))
+}
+
+// awaited says that an interface of the policy does not exist.
+func awaited(name string) string {
+	return fmt.Sprintf("there is no interface %s: it is shaped once it comes", name)
+}
+
+// areNamed begins a sentence about names.
+func areNamed(names []string) string {
+	if n := len(names) - 1; n > 0 {
+		return strings.Join(names[:n], ", ") + " and " + names[n] + " are"
+	}
+	return names[0] + " is"
 }
 
 func printChange(w io.Writer, s style, c *netlink.Change, brief bool) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +73,7 @@ func newRunCmd() *cobra.Command {
 func welcome(w io.Writer, s daemon.Serving) {
 	style := styleOf(w)
 	fmt.Fprintf(w, "shaperd serves the policy %s\n\n", s.Policy.Name)
-	view, err := viewPolicy(s.Policy, s.Relays)
+	view, err := viewPolicy(s.Policy, s.Relays, time.Now())
 	if err != nil {
 		fmt.Fprintln(w, err) // cannot be: the daemon runs this policy
 		return

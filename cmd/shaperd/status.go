@@ -76,6 +76,10 @@ func printStatus(w io.Writer, s *admin.Status, now time.Time) {
 		fmt.Fprintln(w)
 		table(w, style, "", rows)
 	}
+	if s.Shared != nil {
+		printShares(w, s.Shared)
+	}
+	printAdmission(w, s.Admission)
 	for _, o := range s.Overrides {
 		until := "the next reload"
 		if o.Until != nil {

@@ -1,20 +1,25 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"shaperd/configs"
+	"shaperd/internal/daemon"
+	"shaperd/netlink"
 	"shaperd/shaper"
 )
 
 // A policyView is a policy as check and run show it. Its JSON is for programs:
 // rates are numbers of bits per second, sizes of bytes, 0 is no limit.
 type policyView struct {
+	scheduleView
 	Relays     []relayView     `json:"relays"`
 	Interfaces []interfaceView `json:"interfaces,omitempty"`
 	Metrics    string          `json:"metrics,omitempty"`
@@ -32,12 +37,16 @@ type relayView struct {
 	Upstream []string   `json:"upstream,omitempty"`
 	Login    bool       `json:"login"` // clients must log in
 	Links    []linkView `json:"links"`
+
+	alike bool // upload and download are, at all times
 }
 
 type linkView struct {
 	Name    string      `json:"name"`
 	Rate    int64       `json:"rate"`
 	Classes []classView `json:"classes"`
+
+	mtu int // that derived bursts are for; 0 where they do not depend on it
 }
 
 type classView struct {
@@ -46,16 +55,45 @@ type classView struct {
 	depth        int
 	Rate         int64  `json:"rate"`
 	Ceil         int64  `json:"ceil"`
-	Burst        int64  `json:"burst,omitempty"` // in force; only of a class without children
+	Burst        int64  `json:"burst,omitempty"` // in force, of an interface with an MTU of 1500; only of a class without children
 	BurstDerived bool   `json:"burst_derived"`   // from the rates: the policy gives none
 	Priority     uint8  `json:"priority"`
 	Mode         string `json:"mode"`
 	Default      bool   `json:"default"`
 }
 
-// viewPolicy makes the view of p. Relays listen where listen says, by relay;
-// where the policy says if it is nil.
-func viewPolicy(p *configs.Policy, listen [][]netip.AddrPort) (*policyView, error) {
+// usualMTU is what derived bursts of interfaces are shown for: a policy says
+// nothing of packets, and means hosts where its interfaces differ.
+const usualMTU = 1500
+
+// viewPolicy makes the view of a policy, with the rates that are in force at
+// now. Relays listen where listen says, by relay; where the policy says if it is
+// nil. What a datapath would refuse at some time of the week is an error.
+func viewPolicy(file *configs.Policy, listen [][]netip.AddrPort, now time.Time) (*policyView, error) {
+	times, err := week(file, now)
+	if err != nil {
+		return nil, err
+	}
+	v, err := viewMoment(times[0].policy, listen)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range times[1:] {
+		later, err := viewMoment(m.policy, listen)
+		if err != nil {
+			return nil, describe(err, func(e error) error { return fmt.Errorf("%w (from %s on)", e, m.at.Format(clock)) })
+		}
+		for i := range v.Relays {
+			v.Relays[i].alike = v.Relays[i].alike && later.Relays[i].alike
+		}
+	}
+	v.scheduleView = viewSchedule(times, daemon.RateChanges)
+	return v, nil
+}
+
+// viewMoment makes the view of a policy as it is at one time.
+func viewMoment(p *configs.Policy, listen [][]netip.AddrPort) (*policyView, error) {
+	var errs []error
 	v := &policyView{Relays: []relayView{}}
 	if p.Metrics.IsValid() {
 		v.Metrics = p.Metrics.String()
@@ -70,12 +108,19 @@ func viewPolicy(p *configs.Policy, listen [][]netip.AddrPort) (*policyView, erro
 			rv.Listen = append(rv.Listen, a.String())
 		}
 		for _, link := range []shaper.Link{r.Upload, r.Download} {
-			lv, err := viewLink(link)
+			tree, err := shaper.NewTree(link, 0) // knows the bursts in force
 			if err != nil {
 				return nil, err
 			}
-			rv.Links = append(rv.Links, lv)
+			bursts := map[string]shaper.Size{}
+			for _, c := range tree.Stats(0).Classes {
+				bursts[c.Name] = c.Burst
+			}
+			rv.Links = append(rv.Links, viewLink(link, bursts, 0))
 		}
+		up, down := rv.Links[0], rv.Links[1]
+		down.Name = up.Name
+		rv.alike = reflect.DeepEqual(up, down)
 		v.Relays = append(v.Relays, rv)
 	}
 	for _, i := range p.Interfaces {
@@ -84,49 +129,50 @@ func viewPolicy(p *configs.Policy, listen [][]netip.AddrPort) (*policyView, erro
 			if link.Rate == 0 {
 				continue
 			}
-			lv, err := viewLink(link)
+			bursts, err := netlink.Bursts(&link, usualMTU)
 			if err != nil {
-				return nil, err
+				errs = append(errs, describe(err, func(e error) error { return fmt.Errorf("%s:%d: %w", p.Name, i.Line, e) }))
 			}
-			for n := range lv.Classes { // the kernel's derived bursts depend on the interface: plan shows them
-				if c := &lv.Classes[n]; c.BurstDerived {
-					c.Burst, c.BurstDerived = 0, false
-				}
-			}
-			iv.Links = append(iv.Links, lv)
+			iv.Links = append(iv.Links, viewLink(link, bursts, usualMTU))
 		}
 		v.Interfaces = append(v.Interfaces, iv)
 	}
-	return v, nil
+	return v, errors.Join(errs...)
 }
 
-func viewLink(l shaper.Link) (linkView, error) {
-	tree, err := shaper.NewTree(l, 0) // knows the bursts in force
-	if err != nil {
-		return linkView{}, err
+// describe has with add something to each reason of an error.
+func describe(err error, with func(error) error) error {
+	reasons := daemon.Reasons(err)
+	for i, e := range reasons {
+		reasons[i] = with(e)
 	}
-	inForce := map[string]shaper.ClassStats{}
-	for _, c := range tree.Stats(0).Classes {
-		inForce[c.Name] = c
-	}
-	v := linkView{Name: l.Name, Rate: int64(l.Rate), Classes: []classView{}}
+	return errors.Join(reasons...)
+}
+
+// viewLink makes the view of a link on which these bursts are in force.
+func viewLink(l shaper.Link, bursts map[string]shaper.Size, mtu int) linkView {
+	v := linkView{Name: l.Name, Rate: int64(l.Rate), Classes: []classView{}, mtu: mtu}
 	var walk func(parent string, depth int, classes []shaper.Class)
 	walk = func(parent string, depth int, classes []shaper.Class) {
 		for _, c := range classes {
 			v.Classes = append(v.Classes, classView{
 				Name: c.Name, Parent: parent, depth: depth, Rate: int64(c.Rate), Ceil: int64(c.Ceil),
-				Burst: int64(inForce[c.Name].Burst), BurstDerived: c.Leaf() && c.Burst == 0,
+				Burst: int64(bursts[c.Name]), BurstDerived: c.Leaf() && c.Burst == 0,
 				Priority: c.Priority, Mode: c.Mode.String(), Default: c.Default,
 			})
 			walk(c.Name, depth+1, c.Children)
 		}
 	}
 	walk("", 0, l.Classes)
-	return v, nil
+	return v
 }
 
 // print writes the view for people.
 func (v *policyView) print(w io.Writer, s style) {
+	v.printAt(w)
+	if !v.At.IsZero() {
+		fmt.Fprintln(w)
+	}
 	for i, r := range v.Relays {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -136,9 +182,8 @@ func (v *policyView) print(w io.Writer, s style) {
 			fmt.Fprintf(w, ", connects to %s", strings.Join(r.Upstream, ", else "))
 		}
 		fmt.Fprintln(w)
-		up, down := r.Links[0], r.Links[1]
-		down.Name = up.Name
-		if reflect.DeepEqual(up, down) {
+		up := r.Links[0]
+		if r.alike {
 			up.Name += " and download"
 			up.print(w, s)
 			continue
@@ -155,6 +200,7 @@ func (v *policyView) print(w io.Writer, s style) {
 			l.print(w, s)
 		}
 	}
+	v.printNext(w, s)
 }
 
 func (l linkView) print(w io.Writer, s style) {
@@ -181,7 +227,10 @@ func (l linkView) print(w io.Writer, s style) {
 	if len(l.Classes) > 0 {
 		table(w, s, "  ", rows)
 	}
-	if derived {
+	switch {
+	case derived && l.mtu > 0:
+		fmt.Fprintf(w, "  %s\n", s.faint(fmt.Sprintf("* derived from the rate, for an MTU of %d", l.mtu)))
+	case derived:
 		fmt.Fprintf(w, "  %s\n", s.faint("* derived from the rate"))
 	}
 }

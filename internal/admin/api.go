@@ -20,7 +20,9 @@ type Status struct {
 	Links      []Link      `json:"links"`
 	Relays     []Relay     `json:"relays"`
 	Interfaces []Interface `json:"interfaces"`
-	Overrides  []Override  `json:"overrides"` // of what the file says, in the order they were set
+	Shared     *Shared     `json:"shared,omitempty"` // nil where nothing is shared
+	Admission  []Admission `json:"admission"`        // of each class that programs can ask for
+	Overrides  []Override  `json:"overrides"`        // of what the file says, in the order they were set
 }
 
 // Reloads counts them.

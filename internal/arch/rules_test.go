@@ -37,10 +37,13 @@ var layers = map[string]struct {
 	"internal/page":          {[]string{"internal/admin"}, "it shows a status to everyone; who has one to show is the daemon's business"},
 	"internal/lab":           {[]string{"internal/measure", "shaper"}, "it builds hosts and sends traffic, whatever shapes it"},
 	"internal/measure":       {nil, "it times what arrives, whoever sent it"},
-	"internal/doctor":        {[]string{"classify", "configs", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
+	"internal/doctor":        {[]string{"classify", "configs", "internal/store", "internal/store/storetest", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
 	"internal/demo":          {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
 	"client":                 {nil, "programs of others import it: it is the standard library and HTTP"},
 	"cmd/shaperd":            {[]string{"classify", "client", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
+
+	"internal/store":           {[]string{"internal/store/storetest"}, "it reaches a Redis and runs scripts; what they keep there is their owners' business"},
+	"internal/store/storetest": {nil, "it runs servers for tests, whatever they store"},
 
 	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
 	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
@@ -109,6 +112,11 @@ var bans = []ban{
 		imports: []string{"github.com/coreos/go-systemd/..."},
 		except:  []string{"systemd"}, tests: true,
 		because: "what systemd wants to be told, and how, is one package's business",
+	},
+	{
+		imports: []string{"github.com/redis/..."},
+		except:  []string{"internal/store", "internal/store/storetest"}, tests: true,
+		because: "deadlines, the circuit breaker and what an error means are one package's; others run scripts",
 	},
 	{
 		imports: []string{"github.com/chromedp/..."},

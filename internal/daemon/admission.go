@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"shaperd/configs"
+	"shaperd/internal/admin"
 	"shaperd/internal/admission"
 	"shaperd/internal/metrics"
 )
@@ -29,6 +30,30 @@ func (d *daemon) admissionSnapshot() (all []metrics.Admission) {
 			Class: s.Class, Alone: s.Alone, Keys: s.Keys, Waiters: s.Waiting,
 			Decisions: map[string]uint64{"granted": s.Granted, "refused": s.Refused, "too_large": s.TooLarge, "outage": s.Outage},
 		})
+	}
+	return all
+}
+
+// admitted is what programs asked for, for the status.
+func (d *daemon) admitted(v *view) []admin.Admission {
+	all := []admin.Admission{}
+	stats := map[string]admission.Stats{}
+	for _, s := range d.admission.Stats() {
+		stats[s.Class] = s
+	}
+	for _, c := range v.policy.Admission.Classes {
+		s, ok := stats[c.Name]
+		if !ok {
+			continue // it admits nobody
+		}
+		out := admin.Admission{
+			Class: c.Name, Unit: "bytes", Rate: int64(c.Rate), Burst: int64(c.Burst), Shared: c.Shared,
+			Granted: s.Granted, Refused: s.Refused, Keys: s.Keys, Waiting: s.Waiting,
+		}
+		if c.PerHour > 0 {
+			out.Unit, out.PerHour, out.Burst = "requests", c.PerHour, c.Requests
+		}
+		all = append(all, out)
 	}
 	return all
 }

@@ -108,7 +108,7 @@ func (d *daemon) override(overrides []admin.Override) (*admin.Changed, error) {
 	}
 	d.overrides = overrides
 	d.timed()
-	changes := slices.DeleteFunc(rateChanges(before, p), func(c admin.RateChange) bool { return d.rests(relayOf(c.Link)) })
+	changes := slices.DeleteFunc(RateChanges(before, p), func(c admin.RateChange) bool { return d.rests(relayOf(c.Link)) })
 	return &admin.Changed{Changes: changes}, nil
 }
 

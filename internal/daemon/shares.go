@@ -8,6 +8,7 @@ import (
 
 	"shaperd/configs"
 	"shaperd/conn"
+	"shaperd/internal/admin"
 	"shaperd/internal/metrics"
 	"shaperd/shaper"
 )
@@ -157,3 +158,6 @@ func (d *daemon) usages(of map[sharer]budget) map[sharer]usage {
 // sharingSnapshot returns how the shares of this host are; nil where it shares
 // nothing. Any goroutine may call it.
 func (d *daemon) sharingSnapshot() *metrics.Sharing { return nil }
+
+// sharing is how the shares of this host are, for the status; nil where there are none.
+func (d *daemon) sharing() *admin.Shared { return nil }

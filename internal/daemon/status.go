@@ -105,13 +105,13 @@ func (d *daemon) upcoming() *admin.Upcoming {
 	}
 	out := &admin.Upcoming{At: at.In(d.file.Zone()), Changes: []admin.RateChange{}}
 	if then, err := d.file.At(at, asFile(left)); err == nil {
-		out.Changes = rateChanges(d.policy, then)
+		out.Changes = RateChanges(d.policy, then)
 	}
 	return out
 }
 
-// rateChanges compares the rates of two policies that have the same links.
-func rateChanges(before, after *configs.Policy) []admin.RateChange {
+// RateChanges compares the rates of two policies that have the same links.
+func RateChanges(before, after *configs.Policy) []admin.RateChange {
 	all := []admin.RateChange{}
 	old := map[[2]string]admin.Rates{}
 	eachRate(before, func(link, class string, r admin.Rates) { old[[2]string{link, class}] = r })
@@ -156,6 +156,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	if c.Level != nil {
 		out.LogLevel = strings.ToLower(c.Level.Level().String())
 	}
+	out.Shared, out.Admission = c.sharing(), c.admitted(v)
 	if k := c.shaping.Load(); k != nil {
 		s, err := k.Stats()
 		if err != nil && !errors.Is(err, os.ErrClosed) { // else it ends just now

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shaperd/configs"
+	"shaperd/internal/store/storetest"
 	"shaperd/netlink"
 )
 
@@ -130,6 +131,12 @@ func TestWhatIsFound(t *testing.T) {
 	policy := func(old, text string) func(*Facts) {
 		return func(f *Facts) { f.Policy = parse(t, strings.Replace(officeText, old, text, 1)) }
 	}
+	redis := func(url string) func(*Facts) {
+		return func(f *Facts) {
+			f.Policy = parse(t, officeText+"shared: {redis: \""+url+"\", cluster: edge}\n")
+			f.askRedis()
+		}
+	}
 	caps := func(hex string) func(*Facts) {
 		return file("proc/thread-self/status", "Name:\tx\nCapEff:\t"+hex+"\n")
 	}
@@ -167,6 +174,9 @@ func TestWhatIsFound(t *testing.T) {
 		{"listen", Problem, "192.0.2.1:8080 is in use", file("proc/thread-self/net/tcp", listens8080)},
 		{"listen", Warning, "another program listens on [::]:8080, beside 192.0.2.1:8080", file("proc/thread-self/net/tcp6",
 			"  sl\n   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 4711 1 0\n")},
+		{"redis", Problem, "cannot connect", redis("redis://127.0.0.1:1")},
+		{"redis", Problem, "it wants a password", redis(storetest.Start(t, "--requirepass", "secret").URL())},
+		{"redis", OK, "answers in", redis(storetest.Start(t).URL())},
 		{"listen", Info, "not known", func(f *Facts) { remove(f, "proc/thread-self/net/tcp") }},
 		{"version", Warning, "older than 5.13", file("proc/sys/kernel/osrelease", "5.12.1")},
 		{"version", Warning, "older than 5.11", file("proc/sys/kernel/osrelease", "5.4.0-generic")},

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shaperd/configs"
+	"shaperd/internal/store"
 	"shaperd/netlink"
 	"shaperd/shaper"
 )
@@ -29,6 +30,8 @@ type Facts struct {
 	Flowtables    []netlink.Flowtable
 	FlowtablesErr error
 	Timer         time.Duration // the resolution of timers; 0 is not known
+	Redis         *store.Report // of shared classes; nil where there is none
+	RedisErr      error         // why it is of no use
 }
 
 // Gather reads the facts of this host, in the network namespace of the calling
@@ -42,6 +45,7 @@ func Gather(p *configs.Policy) *Facts {
 	if unix.ClockGetres(unix.CLOCK_MONOTONIC, &ts) == nil {
 		f.Timer = time.Duration(ts.Nano())
 	}
+	f.askRedis()
 	return f
 }
 

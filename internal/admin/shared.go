@@ -1,0 +1,38 @@
+package admin
+
+// Shared is how this host shares the budgets of classes with others.
+type Shared struct {
+	Cluster     string  `json:"cluster"`
+	Host        string  `json:"host"`              // this one's name in it
+	Problem     string  `json:"problem,omitempty"` // of the Redis
+	OnOutage    string  `json:"on_outage"`
+	RoundTripMs float64 `json:"round_trip_ms"` // of the last renewal
+	Renewals    uint64  `json:"renewals"`
+	Failures    uint64  `json:"failures"` // of renewals
+	Shares      []Share `json:"shares"`
+}
+
+// Share is a shared class on one link of this host. Rates are in bits per second.
+type Share struct {
+	Class        string  `json:"class"`
+	Link         string  `json:"link"`
+	Rate         int64   `json:"rate"`         // that this host may send now
+	Budget       int64   `json:"budget"`       // of all hosts together, as the cluster has it
+	State        string  `json:"state"`        // leased, learning or outage
+	Seconds      float64 `json:"seconds_left"` // of the lease
+	Disagreement bool    `json:"disagreement"` // this host's policy has another rate than the cluster's newest
+}
+
+// Admission is what programs asked of a class.
+type Admission struct {
+	Class   string `json:"class"`
+	Unit    string `json:"unit"`               // bytes or requests
+	Rate    int64  `json:"rate,omitempty"`     // of unit bytes: bits per second
+	PerHour int64  `json:"per_hour,omitempty"` // of unit requests
+	Burst   int64  `json:"burst"`              // bytes or requests
+	Shared  bool   `json:"shared"`             // with other hosts
+	Granted uint64 `json:"granted"`            // requests for admission
+	Refused uint64 `json:"refused"`
+	Keys    int    `json:"keys"` // with a bucket of their own on this host
+	Waiting int    `json:"waiting"`
+}

@@ -1,0 +1,143 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"shaperd/internal/store"
+	"shaperd/internal/store/storetest"
+)
+
+// write is a script as ours are: it asks for the time, then writes.
+var write = store.NewScript(`local t = redis.call('TIME'); redis.call('HSET', KEYS[1], 'time', t[1]); return 'written'`)
+
+func open(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	s, err := store.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func call() *store.Call {
+	return &store.Call{Script: write, Keys: []string{"shaperd:{test}:key"}}
+}
+
+func TestAProblemSaysWhatIsWrongAndTheCure(t *testing.T) {
+	const password = "correct horse"
+	tests := []struct {
+		name string
+		in   func(t *testing.T) store.Options // a server in the state
+		want string                           // the error, without numbers
+	}{
+		{"nobody listens", func(t *testing.T) store.Options {
+			r := storetest.Start(t)
+			r.Kill()
+			return store.Options{URLs: []string{r.URL()}}
+		}, "redis PORT: cannot connect: dial tcp PORT: connect: connection refused: start it there, or correct the URL; " +
+			"its bind and protected-mode may keep others out"},
+		{"it hangs", func(t *testing.T) store.Options {
+			r := storetest.Start(t)
+			r.Pause()
+			return store.Options{URLs: []string{r.URL()}}
+		}, "redis PORT: no answer: nothing within 100ms: see whether it runs, and whether a firewall or its load is in the way"},
+		{"no password", func(t *testing.T) store.Options {
+			return store.Options{URLs: []string{storetest.Start(t, "--requirepass", password).URL()}}
+		}, "redis PORT: it wants a password: NOAUTH Authentication required.: write it to the password file"},
+		{"wrong password", func(t *testing.T) store.Options {
+			r := storetest.Start(t, "--requirepass", password)
+			return store.Options{URLs: []string{r.URL()}, PasswordFile: file(t, "wrong\n")}
+		}, "redis PORT: wrong user or password: WRONGPASS invalid username-password pair or user is disabled.: " +
+			"correct the password file and the user in the URL"},
+		{"no permission", func(t *testing.T) store.Options {
+			r := storetest.Start(t)
+			r.Do("ACL", "SETUSER", "weak", "on", ">"+password, "~*", "+get")
+			return store.Options{URLs: []string{strings.Replace(r.URL(), "//", "//weak@", 1)}, PasswordFile: file(t, password)}
+		}, "redis PORT: its user may not do this: NOPERM this user has no permissions to run the 'evalsha' command: " +
+			"give the user these rules: " + store.ACL},
+		{"no permission inside a script", func(t *testing.T) store.Options {
+			r := storetest.Start(t)
+			r.Do("ACL", "SETUSER", "weak", "on", ">"+password, "~*", "+eval", "+evalsha")
+			return store.Options{URLs: []string{strings.Replace(r.URL(), "//", "//weak@", 1)}, PasswordFile: file(t, password)}
+		}, "redis PORT: its user may not do this: ERR The user executing the script can't run this command or subcommand script: SCRIPT, " +
+			"on @user_script:1.: give the user these rules: " + store.ACL},
+		{"replica", func(t *testing.T) store.Options {
+			r := storetest.Start(t)
+			r.Do("REPLICAOF", "127.0.0.1", "1")
+			return store.Options{URLs: []string{r.URL()}}
+		}, "redis PORT: a replica, which cannot be written to: READONLY You can't write against a read only replica. script: SCRIPT, " +
+			"on @user_script:1.: name the master, or the Sentinels that know it"},
+		{"out of memory", func(t *testing.T) store.Options {
+			return store.Options{URLs: []string{storetest.Start(t, "--maxmemory", "1kb").URL()}}
+		}, "redis PORT: out of memory: OOM command not allowed when used memory > 'maxmemory'. script: SCRIPT, on @user_script:1.: " +
+			"give it more maxmemory, and a database of its own"},
+		{"loading", func(t *testing.T) store.Options {
+			return store.Options{URLs: []string{storetest.StartLoading(t).URL()}}
+		}, "redis PORT: it is loading its data: LOADING Redis is loading the dataset in memory: wait; nothing of shaperd's needs to be saved there"},
+		{"incomplete cluster", func(t *testing.T) store.Options {
+			a, b := storetest.Start(t, "--cluster-enabled", "yes"), storetest.Start(t, "--cluster-enabled", "yes")
+			return store.Options{URLs: []string{a.URL(), b.URL()}}
+		}, "redis PORT, PORT: the Redis Cluster is down: CLUSTERDOWN Hash slot not served: bring its nodes back; \"redis-cli cluster info\" says which slots have none"},
+		{"node of a cluster", func(t *testing.T) store.Options {
+			nodes := storetest.StartCluster(t, 3)
+			owner := int(nodes[0].Do("CLUSTER", "KEYSLOT", call().Keys[0]).(int64)) * 3 / 16384
+			return store.Options{URLs: []string{nodes[(owner+1)%3].URL()}}
+		}, "redis PORT: a node of a Redis Cluster: MOVED PORT PORT: name several of its nodes"},
+		{"not a cluster", func(t *testing.T) store.Options {
+			return store.Options{URLs: []string{storetest.Start(t).URL(), storetest.Start(t).URL()}}
+		}, "redis PORT, PORT: not a node of a Redis Cluster: ERR This instance has cluster support disabled: name one URL, or the Sentinels' master"},
+		{"unknown to the Sentinels", func(t *testing.T) store.Options {
+			return store.Options{URLs: []string{storetest.StartSentinels(t).URL()}, Sentinel: "other"}
+		}, "redis \"other\" of Sentinels PORT: unknown: the Sentinels know no such master: name a master that the Sentinels watch"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, tt.in(t))
+			c := call()
+			err := s.Do(context.Background(), c)
+			var p *store.Problem
+			if !errors.As(err, &p) {
+				t.Fatalf("Do = %v, value %v; want a *Problem", err, c.Value)
+			}
+			got := strings.ReplaceAll(regexp.MustCompile(`[0-9a-f]{40}`).ReplaceAllString(err.Error(), "SCRIPT"), "127.0.0.1:", "")
+			if got = regexp.MustCompile(`\b\d{4,5}\b`).ReplaceAllString(got, "PORT"); got != tt.want {
+				t.Errorf("error\n got %s\nwant %s", got, tt.want)
+			}
+			if s.Problem() == nil {
+				t.Error("Problem = nil")
+			}
+		})
+	}
+}
+
+func rewrite(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func words(s string) []any {
+	var all []any
+	for _, w := range strings.Fields(s) {
+		all = append(all, w)
+	}
+	return all
+}

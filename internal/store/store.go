@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// DefaultTimeout is a request's deadline where Options name none.
+const DefaultTimeout = 100 * time.Millisecond
+
+// Options say where the cluster's Redis is.
+type Options struct {
+	// URLs are redis://user@host:port/db, or rediss:// for TLS. One is a server of
+	// its own; several with Sentinel are Sentinels; several without are nodes of a
+	// Redis Cluster. They differ in host and port only.
+	URLs []string
+	// Sentinel is the name of the master that the Sentinels watch; "" for none.
+	Sentinel string
+	// PasswordFile holds the user's password, in one line; "" for none. It is read
+	// again for each connection, so that a password can change. Sentinels are
+	// asked without one.
+	PasswordFile string
+	// CAFile holds the certificates, in PEM, that a server's must be signed by; ""
+	// means the system's.
+	CAFile string
+	// Timeout is the deadline of a request, connecting included; 0 means
+	// DefaultTimeout. A server that is slower is taken for away.
+	Timeout time.Duration
+}
+
+// A Store is a connection to the Redis that a cluster shares.
+type Store struct {
+	client   redis.UniversalClient
+	place    place
+	sentinel string
+	timeout  time.Duration
+	breaker  *breaker
+}
+
+// quiet keeps the library from writing to standard error: who asks gets the error.
+var quiet = sync.OnceFunc(logging.Disable)
+
+// New makes a Store without asking the network for anything. An error is in the
+// options, or in a file that they name. The caller must call Close.
+func New(o Options) (*Store, error) {
+	quiet()
+	at, err := parsePlace(o.URLs, o.Sentinel != "")
+	if err != nil {
+		return nil, err
+	}
+	if len(o.URLs) > 1 && o.Sentinel == "" && at.db != 0 {
+		return nil, fmt.Errorf("redis URL %q: a Redis Cluster has database 0 only: leave out /%d", o.URLs[0], at.db)
+	}
+	timeout := o.Timeout
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	u := &redis.UniversalOptions{
+		Addrs: at.addrs, MasterName: o.Sentinel, DB: at.db, Username: at.user,
+		DisableIdentity: true, Protocol: 2,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+
+		// A script that ran may not be run again by the library, which knows nothing of sequence numbers.
+		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, PoolTimeout: timeout,
+		PipelinePoolSize: -1, ReadBufferSize: 16 << 10, WriteBufferSize: 16 << 10,
+	}
+	if o.PasswordFile != "" {
+		if _, err := readPassword(o.PasswordFile); err != nil {
+			return nil, err
+		}
+		u.CredentialsProviderContext = func(context.Context) (string, string, error) {
+			password, err := readPassword(o.PasswordFile)
+			return at.user, password, err
+		}
+	}
+	if at.tls {
+		u.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		if o.CAFile != "" {
+			if u.TLSConfig.RootCAs, err = readCertificates(o.CAFile); err != nil {
+				return nil, err
+			}
+		}
+	} else if o.CAFile != "" {
+		return nil, fmt.Errorf("redis CA file %q: the URL has no TLS: write rediss:// or leave the file out", o.CAFile)
+	}
+	s := &Store{client: redis.NewUniversalClient(u), place: at, sentinel: o.Sentinel, timeout: timeout, breaker: newBreaker()}
+	s.client.AddHook(guard{s})
+	return s, nil
+}
+
+// Client is the library's client, for single commands. Its requests have the
+// deadline and the circuit breaker, and their errors are explained.
+func (s *Store) Client() redis.UniversalClient { return s.client }
+
+// Timeout is the deadline of a request.
+func (s *Store) Timeout() time.Duration { return s.timeout }
+
+// Close ends the connections.
+func (s *Store) Close() error { return s.client.Close() }
+
+// Problem returns what the last request failed with, a *Problem, or nil when it
+// was answered or there was none yet. It asks nobody.
+func (s *Store) Problem() error {
+	if p := s.breaker.last(); p != nil {
+		return p
+	}
+	return nil
+}
+
+func readPassword(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read redis password: %w", err)
+	}
+	password := strings.TrimRight(string(b), "\r\n")
+	if password == "" || strings.ContainsAny(password, "\r\n") {
+		return "", fmt.Errorf("redis password file %q: it must hold one line, the password", path)
+	}
+	return password, nil
+}
+
+func readCertificates(path string) (*x509.CertPool, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read redis CA: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(b) {
+		return nil, fmt.Errorf("redis CA file %q: no certificate in it: PEM is needed", path)
+	}
+	return pool, nil
+}
