@@ -36,10 +36,13 @@ type Options struct {
 }
 
 // An OffError says what was not as promised.
-type OffError struct{ What string }
+type OffError struct {
+	What    string
+	Percent int // the tolerance
+}
 
 func (e *OffError) Error() string {
-	return fmt.Sprintf("off by more than %d %%: %s", Tolerance, e.What)
+	return fmt.Sprintf("off by more than %d %%: %s", e.Percent, e.What)
 }
 
 // Run shows the demo on out: as moving bars if that is a terminal, else as a

@@ -72,7 +72,7 @@ func (r *report) err() error {
 	if wrong == nil {
 		return nil
 	}
-	return &OffError{strings.Join(wrong, ", ")}
+	return &OffError{strings.Join(wrong, ", "), Tolerance}
 }
 
 // writeJSON writes a report for programs.
