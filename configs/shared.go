@@ -13,21 +13,30 @@ import (
 // Shared is the cluster of hosts that share the budgets of classes, and the
 // Redis that they do it on. The zero value is none.
 type Shared struct {
-	URLs         []string // without passwords
-	Sentinel     string   // the master's name, where the URLs are those of Sentinels
-	PasswordFile string   // "" for no password
-	CAFile       string   // "" for the system's certificates
-	Cluster      string
-	Host         string // "" for the hostname
-	Weight       int64
-	OnOutage     string        // share, min, open or closed
-	Period       time.Duration // between renewals
+	Redis    Redis
+	Cluster  string // "" for none
+	Host     string // "" for the hostname
+	Weight   int64
+	OnOutage string        // share, min, open or closed
+	Period   time.Duration // between renewals
+}
+
+// Redis says where a Redis or Valkey is.
+type Redis struct {
+	URLs         []string      // without passwords
+	Sentinel     string        // the master's name, where the URLs are those of Sentinels
+	PasswordFile string        // "" for no password
+	CAFile       string        // "" for the system's certificates
+	Timeout      time.Duration // of a request: slower is away
 }
 
 // Outages are the values of Shared.OnOutage; the first is the default.
 var Outages = []string{"share", "min", "open", "closed"}
 
-const defaultPeriod = 500 * time.Millisecond
+const (
+	defaultPeriod = 500 * time.Millisecond
+	redisTimeout  = 100 * time.Millisecond
+)
 
 // shared checks what classes share, and adds it to the policy.
 func (r *report) shared(p *Policy, f *fileSpec) {
@@ -37,7 +46,7 @@ func (r *report) shared(p *Policy, f *fileSpec) {
 		return
 	}
 	p.Shared = Shared{
-		Sentinel: string(s.Sentinel.v), PasswordFile: string(s.PasswordFile.v), CAFile: string(s.CAFile.v),
+		Redis:   Redis{Sentinel: string(s.Sentinel.v), PasswordFile: string(s.PasswordFile.v), CAFile: string(s.CAFile.v)},
 		Cluster: string(s.Cluster.v), Host: string(s.Host.v), Weight: max(int64(s.Weight.v), 1), OnOutage: Outages[0], Period: defaultPeriod,
 	}
 	if s.OnOutage.ok() {
@@ -46,9 +55,10 @@ func (r *report) shared(p *Policy, f *fileSpec) {
 	if s.Period.ok() {
 		p.Shared.Period = s.Period.v.Duration
 	}
+	p.Shared.Redis.Timeout = min(redisTimeout, p.Shared.Period/2)
 	tls := 0
 	for _, u := range s.Redis.values() {
-		p.Shared.URLs = append(p.Shared.URLs, u.text)
+		p.Shared.Redis.URLs = append(p.Shared.Redis.URLs, u.text)
 		if u.tls {
 			tls++
 		}
@@ -56,7 +66,7 @@ func (r *report) shared(p *Policy, f *fileSpec) {
 	switch {
 	case s.CAFile.given() && s.Redis.sound() && tls == 0:
 		r.wrong(s.CAFile.at.key, "write rediss:// in the URL, or remove it", "ca_file is of TLS, and no URL is")
-	case tls > 0 && tls < len(p.Shared.URLs):
+	case tls > 0 && tls < len(p.Shared.Redis.URLs):
 		r.wrong(s.Redis.at.place, "write rediss:// in all, or in none", "some URLs are of TLS and some not")
 	}
 }

@@ -53,6 +53,10 @@ var whereIs = func() map[string][]string {
 	return where
 }()
 
+// Nearest returns the words that text most likely is a misspelling of, for those
+// who read other things than policies.
+func Nearest(text string, words []string) []string { return nearest(text, words) }
+
 // nearest returns the words that text most likely is a misspelling of: up to
 // three that are equally near, or none.
 func nearest(text string, words []string) (best []string) {

@@ -35,7 +35,6 @@ func newApplyCmd() *cobra.Command {
 		Short:   "Put the interfaces of a policy into force in the kernel, once",
 		Long:    applyHelp,
 		Example: "  sudo shaperd apply shaperd.yaml\n  sudo shaperd apply --confirm 60s shaperd.yaml",
-		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if confirm < 0 {
 				return usageError{fmt.Errorf("--confirm %s: write a time such as 60s", confirm)}
@@ -108,7 +107,6 @@ func newClearCmd() *cobra.Command {
 		Short:   "Remove all that shaperd has in the kernel",
 		Long:    clearHelp,
 		Example: "  sudo shaperd clear",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			plan, err := daemon.ClearKernel()
 			if err != nil {

@@ -41,7 +41,6 @@ func newCheckCmd() *cobra.Command {
 		Short:   "Say whether policy files are in order, and what they say",
 		Long:    checkHelp,
 		Example: "  shaperd check shaperd.yaml\n  shaperd check --quiet *.yaml && echo fine\n  shaperd check --json shaperd.yaml | jq '.[].policy.relays'",
-		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			results := make([]checkResult, 0, len(files))
 			now := time.Now()

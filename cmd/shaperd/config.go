@@ -11,7 +11,6 @@ func newConfigCmd() *cobra.Command {
 		Use:     "config",
 		Short:   "Print the built-in policy, the reference, or the schema",
 		Example: "  shaperd config reference > shaperd.yaml\n  shaperd config schema > shaperd.schema.json    # for editors that complete YAML",
-		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, c := range []struct {
@@ -25,7 +24,6 @@ func newConfigCmd() *cobra.Command {
 		cmd.AddCommand(&cobra.Command{
 			Use:   c.name,
 			Short: c.short,
-			Args:  cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				_, err := cmd.OutOrStdout().Write(c.text)
 				return err

@@ -37,7 +37,6 @@ func newDemoCmd() *cobra.Command {
 		Short:   "Show four classes share a link, configured against measured",
 		Long:    demoHelp,
 		Example: "  shaperd demo\n  shaperd demo --seconds 60\n  sudo shaperd demo --kernel\n  shaperd demo --json | jq '.phases[].classes[].off_percent'",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			length := time.Duration(seconds) * time.Second
 			if length < demo.MinLength {

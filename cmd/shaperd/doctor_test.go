@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -126,5 +127,48 @@ func TestDoctorWithoutPrivileges(t *testing.T) {
 	}
 	if strings.Contains(string(out), "sch_htb works") {
 		t.Errorf("the kernel was tried:\n%s", out)
+	}
+}
+
+// Whether a port is held as it should be, the daemon that answers on the control
+// socket says; and what doctor says of a reload comes true.
+func TestDoctorBesideADaemon(t *testing.T) {
+	newNetwork(t)
+	web := func(listen, metrics string) string {
+		text := relay("web", "127.0.0.1:1", "1gbit")
+		return strings.NewReplacer(`["127.0.0.1:0"]`, fmt.Sprintf("%q", listen), `{listen: "127.0.0.1:0"}`, fmt.Sprintf("{listen: %q}", metrics)).Replace(text)
+	}
+	policy := file(t, "shaperd.yaml", web("127.0.0.1:8080", "127.0.0.1:9477"))
+	p := start(t, nil, "run", "--config", policy)
+	p.await("msg=ready")
+	other := start(t, nil, "run", "--config", file(t, "other.yaml", web("127.0.0.1:8081", "127.0.0.1:9478")))
+	other.await("msg=ready")
+	holder := fmt.Sprintf("shaperd, pid %d", p.cmd.Process.Pid)
+	for _, tt := range []struct {
+		name, socket, policy string
+		code, reload         int
+		want                 []string
+	}{
+		{"its own", p.socket, web("127.0.0.1:8080", "127.0.0.1:9477"), 0, 0, []string{
+			"127.0.0.1:8080 is held by the daemon", "127.0.0.1:9477 is held by the daemon", "as it should be while that runs",
+		}},
+		{"nobody answers", p.socket + ".none", web("127.0.0.1:8080", "127.0.0.1:9477"), 2, 0, []string{
+			"127.0.0.1:8080 is in use by " + holder, "127.0.0.1:9477 is in use by " + holder, "does not answer", "--socket",
+		}},
+		{"another answers", other.socket, web("127.0.0.1:8080", "127.0.0.1:9479"), 2, 0, []string{"127.0.0.1:8080 is in use by another " + holder, "other.yaml"}},
+		{"all addresses", p.socket, web("0.0.0.0:8080", "127.0.0.1:9477"), 0, 1, []string{"which takes 0.0.0.0:8080 along", "a reload to this policy is refused"}},
+		{"where metrics are", p.socket, web("127.0.0.1:9477", "off"), 0, 1, []string{"for something else", "a reload to this policy is refused"}},
+		{"another port", p.socket, web("127.0.0.1:8082", "127.0.0.1:9477"), 0, 0, []string{"127.0.0.1:8082 is free"}},
+	} {
+		write(t, policy, tt.policy)
+		got := strings.Join(strings.Fields(output(t, tt.code, "doctor", "--verbose", "--socket", tt.socket, policy)), " ") // its lines are broken
+		for _, want := range tt.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in:\n%s", tt.name, want, got)
+			}
+		}
+		if tt.socket == p.socket {
+			p.asks(tt.reload, "reload")
+		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +19,11 @@ import (
 const explainHelp = `Explain says which class of a policy takes a flow: by which rule, why the rules
 before it did not, and what the class gets on each link.
 
-The flow is given by flags: for a relay, from the client to the address that
-it connects to. An end is an address with or without a port, or a port alone.
-What is not given is not known, and a rule that asks for it does not match.
+The flow is given by flags, one of them or more: for a relay, from the client to
+the address that it connects to. An end is an address with or without a port, or a
+port alone; names are not looked up. What is not given is not known, and a rule
+that asks for it does not match. With schedules the rates are those of now, and
+what changes next for the class follows them.
 
 With --pcap the flows of a capture file are listed instead, each with its class.`
 
@@ -39,10 +43,14 @@ func newExplainCmd() *cobra.Command {
 		Short:   "Say which class takes a flow, and why",
 		Long:    explainHelp,
 		Example: explainExamples,
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := flow.parse()
-			if err == nil && capture != "" && flow != noFlow {
+			given := slices.ContainsFunc(flowFlagNames, cmd.Flags().Changed)
+			switch {
+			case err != nil:
+			case capture == "" && !given:
+				err = errors.New("no flow is given: write what is known of it with --src, --dst, --proto, --dscp or --fwmark, or give a capture with --pcap")
+			case capture != "" && given:
 				err = errors.New("--pcap brings its own flows: leave the other flags out")
 			}
 			if err != nil {
@@ -68,9 +76,9 @@ func newExplainCmd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&flow.src, "src", "", "source `ADDRESS`")
 	cmd.Flags().StringVar(&flow.dst, "dst", "", "destination `ADDRESS`")
-	cmd.Flags().StringVar(&flow.proto, "proto", noFlow.proto, "`PROTOCOL`: tcp, udp, icmp, icmpv6 or a number (default tcp)")
-	cmd.Flags().StringVar(&flow.dscp, "dscp", noFlow.dscp, "`DSCP`: a name such as ef, or 0 to 63 (default cs0)")
-	cmd.Flags().StringVar(&flow.fwmark, "fwmark", noFlow.fwmark, "netfilter `MARK` (default 0)")
+	cmd.Flags().StringVar(&flow.proto, "proto", "tcp", "`PROTOCOL`: tcp, udp, icmp, icmpv6 or a number (default tcp)")
+	cmd.Flags().StringVar(&flow.dscp, "dscp", "cs0", "`DSCP`: a name such as ef, or 0 to 63 (default cs0)")
+	cmd.Flags().StringVar(&flow.fwmark, "fwmark", "0", "netfilter `MARK` (default 0)")
 	cmd.Flags().StringVar(&capture, "pcap", "", "list the flows of a capture `FILE`, pcap or pcapng")
 	jsonFlag(cmd, &asJSON)
 	return cmd
@@ -79,8 +87,7 @@ func newExplainCmd() *cobra.Command {
 // flowFlags are a flow as the flags give it.
 type flowFlags struct{ src, dst, proto, dscp, fwmark string }
 
-// noFlow is what the flags are when none is given.
-var noFlow = flowFlags{proto: "tcp", dscp: "cs0", fwmark: "0"}
+var flowFlagNames = []string{"src", "dst", "proto", "dscp", "fwmark"}
 
 func (f *flowFlags) parse() (flow classify.Flow, err error) {
 	if flow.Src, err = parseEnd(f.src); err != nil {
@@ -119,8 +126,19 @@ func parseEnd(s string) (netip.AddrPort, error) {
 		return netip.AddrPortFrom(a, 0), nil
 	}
 	a, err := netip.ParseAddrPort(s)
-	if err != nil {
-		return a, fmt.Errorf("%q: write 192.0.2.1, 192.0.2.1:443, [2001:db8::1]:443 or :443", s)
+	if err == nil {
+		return a, nil
 	}
-	return a, nil
+	host, port := s, ""
+	if i := strings.LastIndexByte(s, ':'); i >= 0 {
+		host, port = s[:i], s[i:]
+	}
+	_, noAddress := netip.ParseAddr(strings.Trim(host, "[]"))
+	switch {
+	case noAddress == nil:
+		return a, fmt.Errorf("%q: a port is a number up to 65535", s)
+	case !strings.Contains(host, ":") && strings.ContainsFunc(host, unicode.IsLetter):
+		return a, fmt.Errorf("%q: names are not looked up: write an address, such as 192.0.2.1%s", s, port)
+	}
+	return a, fmt.Errorf("%q: write 192.0.2.1, 192.0.2.1:443, [2001:db8::1]:443 or :443", s)
 }

@@ -21,9 +21,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	checkUsage(root)
 	began := false
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := cmd.ValidateFlagGroups(); err != nil { // cobra would find it later
+		if err := together(cmd); err != nil { // cobra would find it later
 			return err
 		}
 		began = true
@@ -34,15 +37,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = usageError{err}
 	}
 	if usage := (usageError{}); errors.As(err, &usage) {
-		err = usageError{fmt.Errorf("%w\ntry: %s --help", usage.error, cmd.CommandPath())}
+		err = withUsage(cmd, usage.error)
 	}
 	return err
 }
-
-// A usageError is a command line that makes no sense.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 // errReported is what a command returns that has printed its errors itself.
 var errReported = errors.New("errors were found")

@@ -13,7 +13,6 @@ func newManCmd() *cobra.Command {
 		Short:   "Write the man pages into a directory",
 		Long:    "Man writes a page for each command, shaperd.1, shaperd-run.1 and so on, into a directory that exists.",
 		Example: "  shaperd man /usr/local/share/man/man1",
-		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b := readBuild()
 			date := b.Time // so that the same source gives the same pages

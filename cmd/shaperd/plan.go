@@ -26,7 +26,6 @@ func newPlanCmd() *cobra.Command {
 		Short:   "Show what apply would change in the kernel, and why",
 		Long:    planHelp,
 		Example: "  shaperd plan shaperd.yaml\n  shaperd plan --brief shaperd.yaml\n  shaperd plan --tc shaperd.yaml | sudo sh",
-		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := loadPolicyNow(strings.Join(args, ""))
 			if err != nil {

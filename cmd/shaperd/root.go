@@ -29,7 +29,6 @@ func newRootCmd() *cobra.Command {
 		Short:             "Traffic classes with guaranteed rates and fair shares",
 		Long:              rootHelp,
 		Example:           rootExamples,
-		Args:              cobra.NoArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,

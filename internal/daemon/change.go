@@ -11,6 +11,7 @@ import (
 	"shaperd/conn"
 	"shaperd/internal/admin"
 	"shaperd/internal/metrics"
+	"shaperd/shaper"
 )
 
 // A change is a policy that is ready to come into force: everything that can
@@ -27,12 +28,16 @@ type change struct {
 	kernel  *kernel        // in force, nil for none
 	resited bool           // the control socket's place changes
 	socket  *controlSocket // new, when resited; nil for none
+
+	reshared bool     // the cluster, or its Redis, changes
+	sharing  *sharing // new, when reshared; nil for none
 }
 
 type update struct {
 	*conn.Change
 	relay  *relay
 	config conn.Config
+	links  [2]shaper.Link
 }
 
 // prepare makes the change from what runs, nothing at the start, to p.
@@ -43,24 +48,26 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 			c.abort()
 		}
 	}()
-	continued, now := d.match(p), withShares(p, d.shares)
+	continued := d.match(p)
 	for i := range p.Relays {
-		r, config := continued[i], relayConfig(now, &now.Relays[i])
+		r, config := continued[i], relayConfig(p, &p.Relays[i])
+		now := d.shares.relay(config, d.loops)
 		switch {
 		case r == nil && d.rests(p.Relays[i].Name):
 			continue
 		case r == nil:
 			r = &relay{readiness: make(readiness), config: config}
-			if r.Relay, err = conn.NewInherited(config, d.Log, d.sockets); err != nil {
+			r.links = [2]shaper.Link{now.Upload, now.Download}
+			if r.Relay, err = conn.NewInherited(now, d.Log, d.sockets); err != nil {
 				return c, describe(p, i, err)
 			}
 			c.fresh = append(c.fresh, r)
 		case !reflect.DeepEqual(r.config, config):
-			u, err := r.Prepare(config)
+			u, err := r.Prepare(now)
 			if err != nil {
 				return c, describe(p, i, err)
 			}
-			c.updates = append(c.updates, update{u, r, config})
+			c.updates = append(c.updates, update{u, r, config, [2]shaper.Link{now.Upload, now.Download}})
 		}
 		c.relays = append(c.relays, r)
 	}
@@ -78,6 +85,11 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 	}
 	if c.resited = d.policy == nil || p.Admin != d.policy.Admin; c.resited {
 		if c.socket, err = d.listenControl(p); err != nil {
+			return c, err
+		}
+	}
+	if c.reshared = d.policy == nil || !reflect.DeepEqual(p.Shared, d.policy.Shared); c.reshared {
+		if c.sharing, err = d.newSharing(p); err != nil {
 			return c, err
 		}
 	}
@@ -141,6 +153,9 @@ func (c *change) abort() {
 	if c.socket != nil {
 		c.socket.Server.Close()
 	}
+	if c.sharing != nil {
+		c.sharing.store.Close()
+	}
 	if c.kernel != nil && c.kernel.running == nil {
 		_, _ = c.kernel.Clear()
 		c.kernel.Close()
@@ -151,7 +166,7 @@ func (c *change) abort() {
 func (d *daemon) commit(c *change) {
 	for _, u := range c.updates {
 		u.Commit()
-		u.relay.config = u.config
+		u.relay.config, u.relay.links = u.config, u.links
 		d.Log.Info("relay updated", "relay", u.config.Name, "listen", u.relay.Addrs())
 	}
 	for _, r := range c.gone {
@@ -177,6 +192,10 @@ func (d *daemon) commit(c *change) {
 		d.moveMetrics(c.metrics)
 	}
 	d.commitKernel(c.kernel)
+	if c.reshared {
+		d.moveSharing(c.sharing)
+	}
+	d.rebudget()
 }
 
 // moveMetrics serves metrics at e, or nowhere when e is nil.

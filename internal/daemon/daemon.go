@@ -16,8 +16,8 @@ import (
 	"shaperd/conn"
 	"shaperd/internal/admin"
 	"shaperd/internal/admission"
+	"shaperd/internal/lease"
 	"shaperd/internal/metrics"
-	"shaperd/shaper"
 	"shaperd/systemd"
 )
 
@@ -51,14 +51,15 @@ type daemon struct {
 	metrics   *metrics.Metrics
 	sockets   *conn.Inherited // of the service manager
 
-	file      *configs.Policy        // as it was read
-	overrides []admin.Override       // of what it says
-	policy    *configs.Policy        // in force: the file's at this time, with the overrides; nil before the first
-	state     string                 // of the file's schedules, in force
-	shares    map[sharer]shaper.Rate // of shared classes, that this host has now
-	budgets   map[sharer]budget      // of them, that the hosts share
-	alarm     *time.Timer            // rings when the clock may change what is in force
-	asked     chan func()            // what others have the owner do
+	file      *configs.Policy  // as it was read
+	overrides []admin.Override // of what it says
+	policy    *configs.Policy  // in force: the file's at this time, with the overrides; nil before the first
+	state     string           // of the file's schedules, in force
+	sharing   *sharing         // nil for none
+	shares    shares           // in force
+	budgets   []lease.Budget   // that this host shares
+	alarm     *time.Timer      // rings when the clock may change what is in force
+	asked     chan func()      // what others have the owner do
 
 	relays   []*relay
 	drained  []*relay       // by hand, until the next reload
@@ -71,10 +72,11 @@ type daemon struct {
 	reloads         admin.Reloads
 
 	// For any goroutine:
-	view       atomic.Pointer[view]   // what is in force
-	shaping    atomic.Pointer[kernel] // kernel
-	readErrors atomic.Uint64          // of the kernel's counters
-	phase      atomic.Int32           // a phase
+	view       atomic.Pointer[view]    // what is in force
+	shaping    atomic.Pointer[kernel]  // kernel
+	shared     atomic.Pointer[sharing] // sharing
+	readErrors atomic.Uint64           // of the kernel's counters
+	phase      atomic.Int32            // a phase
 	pulse      pulse
 }
 
@@ -241,14 +243,11 @@ func (d *daemon) enforce(p *configs.Policy) error {
 func (d *daemon) retire(r *relay) {
 	r.running.stop() // first: without sessions the drain is its end
 	r.Drain()
-	d.ending = append(slices.DeleteFunc(d.ending, func(r *relay) bool {
-		select {
-		case <-r.running.ended:
-			return true
-		default:
-			return false
-		}
-	}), r)
+	d.ending = append(slices.DeleteFunc(d.ending, (*relay).gone), r)
+	go func() { // what it had of shares is for others then
+		<-r.running.ended
+		_ = d.own(d.tasks.ctx, func() error { d.publish(); d.rebudget(); return nil }) // unless all has ended
+	}()
 }
 
 // end drains the relays, then ends the rest, so that a drain can be watched.

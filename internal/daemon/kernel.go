@@ -73,7 +73,7 @@ func (d *daemon) prepareKernel(c *change) error {
 		}
 		k = &kernel{Datapath: path, lock: held, readiness: make(readiness)}
 	}
-	plan, err := k.Apply(KernelConfig(withShares(c.policy, d.shares)))
+	plan, err := k.Apply(KernelConfig(d.shares.policy(c.policy)))
 	if err != nil {
 		if k != d.kernel {
 			k.Close()

@@ -12,6 +12,7 @@ import (
 	"shaperd/internal/admin"
 	"shaperd/internal/httpd"
 	"shaperd/internal/metrics"
+	"shaperd/shaper"
 )
 
 // A relay is the task of one relay. Its listeners are bound already, so it is
@@ -19,8 +20,19 @@ import (
 type relay struct {
 	*conn.Relay
 	readiness
-	config  conn.Config // in force
-	running *running    // nil until started
+	config  conn.Config    // of the policy in force; of shared classes it has the budgets
+	links   [2]shaper.Link // upload and download in force, with the shares
+	running *running       // nil until started
+}
+
+// gone reports whether the relay has ended.
+func (r *relay) gone() bool {
+	select {
+	case <-r.running.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 func (r *relay) Run(ctx context.Context) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ type view struct {
 	policy    *configs.Policy // as it is now
 	relays    []viewed
 	drained   []viewed // by hand; they may have ended
+	loops     []viewed // all that may have sessions
+	metrics   netip.AddrPort
 	overrides []admin.Override
 	next      *admin.Upcoming
 	loaded    time.Time
@@ -49,11 +52,17 @@ func (d *daemon) publish() {
 	v := &view{
 		file: d.file, policy: d.policy, overrides: d.overrides, loaded: d.loaded, reloads: d.reloads, next: d.upcoming(),
 	}
+	if d.endpoint != nil {
+		v.metrics = d.endpoint.Addr()
+	}
 	for _, r := range d.relays {
 		v.relays = append(v.relays, viewed{r.Relay, r.config.Name})
 	}
 	for _, r := range d.drained {
 		v.drained = append(v.drained, viewed{r.Relay, r.config.Name})
+	}
+	for _, r := range slices.Concat(d.relays, d.retired()) {
+		v.loops = append(v.loops, viewed{r.Relay, r.config.Name})
 	}
 	d.view.Store(v)
 }
@@ -150,13 +159,16 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	if out.Overrides == nil {
 		out.Overrides = []admin.Override{}
 	}
+	if v.metrics.IsValid() {
+		out.Metrics = v.metrics.String()
+	}
 	if phase(c.phase.Load()) == draining {
 		out.State = "draining"
 	}
 	if c.Level != nil {
 		out.LogLevel = strings.ToLower(c.Level.Level().String())
 	}
-	out.Shared, out.Admission = c.sharing(), c.admitted(v)
+	out.Shared, out.Admission = c.sharingStatus(), c.admitted(v)
 	if k := c.shaping.Load(); k != nil {
 		s, err := k.Stats()
 		if err != nil && !errors.Is(err, os.ErrClosed) { // else it ends just now

@@ -32,10 +32,15 @@ type Facts struct {
 	Timer         time.Duration // the resolution of timers; 0 is not known
 	Redis         *store.Report // of shared classes; nil where there is none
 	RedisErr      error         // why it is of no use
+
+	// Daemon is the one that answers on the control socket; nil for none. Whoever
+	// gathers the rest asks it, or says why it cannot be asked.
+	Daemon    *Daemon
+	DaemonErr error
 }
 
 // Gather reads the facts of this host, in the network namespace of the calling
-// thread. It takes some tens of milliseconds.
+// thread, all but the daemon. It takes some tens of milliseconds.
 func Gather(p *configs.Policy) *Facts {
 	f := &Facts{Policy: p, System: os.DirFS("/")}
 	f.Links, f.LinksErr = netlink.Inspect()
@@ -49,7 +54,11 @@ func Gather(p *configs.Policy) *Facts {
 	return f
 }
 
-const relayPrefix = "relay "
+// What findings about other things than interfaces are about.
+const (
+	relayPrefix    = "relay "
+	metricsSubject = "metrics"
+)
 
 // read returns a small file's text without the space around it, "" where there is none to read.
 func (f *Facts) read(name string) string {

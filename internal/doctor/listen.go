@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"path"
 	"strconv"
 	"strings"
 )
@@ -36,7 +34,7 @@ func (f *Facts) addresses() (list []address) {
 			add(a, relayPrefix+r.Name)
 		}
 	}
-	add(f.Policy.Metrics, "metrics")
+	add(f.Policy.Metrics, metricsSubject)
 	return list
 }
 
@@ -51,30 +49,13 @@ func checkListen(f *Facts) (list []Finding) {
 			if !collide(a.AddrPort, other.AddrPort) {
 				continue
 			}
-			finding = f.inUse(a, other)
-			break
+			if x := f.inUse(a, other).of(a.subject); x.Verdict > finding.Verdict {
+				finding = x
+			}
 		}
 		list = append(list, finding)
 	}
 	return list
-}
-
-// inUse is the finding for an address that another socket has.
-func (f *Facts) inUse(a address, other listening) Finding {
-	name, pid := f.owner(other.inode)
-	switch {
-	case name != "shaperd" && dualStack(a.AddrPort, other.AddrPort):
-		by := "another program"
-		if name != "" {
-			by = fmt.Sprintf("%s, pid %d,", name, pid)
-		}
-		return warning(fmt.Sprintf("%s listens on %s, beside %s", by, other, a), "unless that is for IPv6 only, shaperd cannot start", "stop it, or listen elsewhere").of(a.subject)
-	case name == "shaperd":
-		return info(fmt.Sprintf("%s is held by shaperd, pid %d", a, pid), "as it should be while that runs", "").of(a.subject)
-	case name != "":
-		return problem(fmt.Sprintf("%s is in use by %s, pid %d", a, name, pid), "shaperd cannot start", "stop it, or listen elsewhere").of(a.subject)
-	}
-	return problem(fmt.Sprintf("%s is in use", a), "shaperd cannot start", fmt.Sprintf("sudo ss -ltnp 'sport = :%d'   # by whom; as root this is said here", a.Port())).of(a.subject)
 }
 
 // collide reports whether two sockets cannot listen side by side, as far as can be seen.
@@ -133,17 +114,4 @@ func parseHexAddr(s string) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("address %q: not of 4 or 16 bytes with a port", s)
 	}
 	return netip.AddrPortFrom(addr, uint16(n)), nil
-}
-
-// owner returns the program that has a socket, "" where that is not to be seen.
-func (f *Facts) owner(inode string) (name string, pid int) {
-	found, _ := fs.Glob(f.System, "proc/[0-9]*/fd/*")
-	for _, fd := range found {
-		if to, err := fs.ReadLink(f.System, fd); err == nil && to == "socket:["+inode+"]" {
-			process := path.Dir(path.Dir(fd))
-			pid, _ = strconv.Atoi(path.Base(process))
-			return f.read(process + "/comm"), pid
-		}
-	}
-	return "", 0
 }

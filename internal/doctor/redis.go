@@ -5,25 +5,18 @@ import (
 	"fmt"
 	"time"
 
-	"shaperd/configs"
 	"shaperd/internal/store"
 )
 
 // slowRedis is a round trip that leaves little of a request's deadline.
 const slowRedis = store.DefaultTimeout / 4
 
-// StoreOptions are what the policy says of the Redis of shared classes.
-func StoreOptions(p *configs.Policy) store.Options {
-	s := &p.Shared
-	return store.Options{URLs: s.URLs, Sentinel: s.Sentinel, PasswordFile: s.PasswordFile, CAFile: s.CAFile}
-}
-
 // askRedis has the Redis of shared classes report on itself; nil where there is none.
 func (f *Facts) askRedis() {
-	if len(f.Policy.Shared.URLs) == 0 {
+	if f.Policy.Shared.Cluster == "" {
 		return
 	}
-	s, err := store.New(StoreOptions(f.Policy))
+	s, err := store.New(store.Options(f.Policy.Shared.Redis))
 	if err != nil {
 		f.RedisErr = err
 		return

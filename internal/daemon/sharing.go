@@ -1,0 +1,269 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"time"
+
+	"shaperd/configs"
+	"shaperd/conn"
+	"shaperd/internal/admin"
+	"shaperd/internal/lease"
+	"shaperd/internal/metrics"
+	"shaperd/internal/store"
+	"shaperd/shaper"
+)
+
+// A sharing is the task that holds this host's shares of the cluster's budgets.
+type sharing struct {
+	*lease.Client
+	readiness
+	config  configs.Shared
+	host    string
+	store   *store.Store
+	running *running // nil until started
+
+	seen map[lease.Holder]sighting // by its own goroutine
+	told string                    // what the log says is wrong
+	odd  map[lease.Holder]bool     // whose disagreement is in the log
+}
+
+// A sighting is what a shared class had sent when it was last looked at.
+type sighting struct {
+	bytes uint64
+	at    time.Time
+}
+
+func (s *sharing) Run(ctx context.Context) error {
+	defer s.store.Close()
+	close(s.readiness)
+	return s.Client.Run(ctx)
+}
+
+func (s *sharing) String() string { return "shared classes" }
+
+// newSharing makes the task that the policy wants; nil for none. It asks nothing yet.
+func (d *daemon) newSharing(p *configs.Policy) (*sharing, error) {
+	if p.Shared.Cluster == "" {
+		return nil, nil
+	}
+	host, err := os.Hostname()
+	if host = cmp.Or(p.Shared.Host, host); host == "" {
+		return nil, fmt.Errorf("%s: shared: name this host with the key host: %w", p.Name, err)
+	}
+	redis, err := store.New(store.Options(p.Shared.Redis))
+	if err != nil {
+		return nil, fmt.Errorf("%s: shared: %w", p.Name, err)
+	}
+	outage, err := lease.ParseOutage(p.Shared.OnOutage)
+	if err != nil {
+		return nil, err
+	}
+	s := &sharing{readiness: make(readiness), config: p.Shared, host: host, store: redis, seen: map[lease.Holder]sighting{}, odd: map[lease.Holder]bool{}}
+	s.Client, err = lease.New(redis, lease.Options{
+		Cluster: p.Shared.Cluster, Host: host, Weight: float64(p.Shared.Weight), Period: p.Shared.Period, OnOutage: outage,
+		Observe: func() map[lease.Holder]lease.Usage { return d.observe(s) },
+		Apply:   func(now map[lease.Holder]shaper.Rate) error { return d.applyShares(s, now) },
+	})
+	if err != nil {
+		redis.Close()
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return s, nil
+}
+
+// moveSharing shares with s from now on, or with nobody.
+func (d *daemon) moveSharing(s *sharing) {
+	if d.sharing != nil {
+		d.sharing.running.stop() // what comes of it later is not applied
+	}
+	d.shares, d.budgets = shares{}, nil
+	d.sharing = s
+	d.shared.Store(s)
+	if s != nil {
+		s.running = d.tasks.start(s)
+		d.tasks.awaitReady(s)
+		d.Log.Info("budgets are shared", "cluster", s.config.Cluster, "host", s.host)
+	}
+}
+
+// rebudget tells what this host shares: the policy has changed, or a relay has ended.
+func (d *daemon) rebudget() {
+	if d.sharing == nil {
+		return
+	}
+	links := d.policy.Links()
+	for _, r := range d.retired() {
+		links = append(links, &r.config.Upload, &r.config.Download)
+	}
+	d.budgets = budgetsOf(links, d.policy.Modified, d.budgets, time.Now())
+	d.sharing.Set(d.budgets)
+	if err := d.reshape(d.shares); err != nil {
+		d.Log.Error("shares of shared classes", "error", err)
+	}
+}
+
+// applyShares puts shares of s into force, for its own goroutine.
+func (d *daemon) applyShares(s *sharing, some map[lease.Holder]shaper.Rate) error {
+	return d.own(d.tasks.ctx, func() error {
+		if s != d.sharing {
+			return nil
+		}
+		all := shares{}
+		for _, b := range d.budgets {
+			all[b.Holder] = d.shares[b.Holder]
+		}
+		for h, r := range some {
+			all[h] = r
+		}
+		return d.reshape(all)
+	})
+}
+
+// reshape gives the datapaths the shares, and changes nothing else.
+func (d *daemon) reshape(next shares) error {
+	if before, after := d.shares.policy(d.policy), next.policy(d.policy); d.kernel != nil && !reflect.DeepEqual(before.Interfaces, after.Interfaces) {
+		if _, err := d.kernel.Apply(KernelConfig(after)); err != nil {
+			return describeKernel(d.policy, err)
+		}
+	}
+	d.shares = next
+	for _, r := range slices.Concat(d.relays, d.retired()) {
+		now := next.relay(r.config, d.loops)
+		links := [2]shaper.Link{now.Upload, now.Download}
+		if reflect.DeepEqual(links, r.links) {
+			continue
+		}
+		if err := r.SetRates(now.Upload, now.Download); err != nil {
+			return err
+		}
+		r.links = links
+	}
+	return nil
+}
+
+// retired are the relays that accept nobody any more and have sessions.
+func (d *daemon) retired() []*relay {
+	return slices.DeleteFunc(slices.Clone(d.ending), (*relay).gone)
+}
+
+// loops is how many relays have a part of a share: one, and those of its name that drain.
+func (d *daemon) loops(h lease.Holder) (n int) {
+	for _, r := range slices.Concat(d.relays, d.retired()) {
+		if link := linkOf(h); r.config.Upload.Name == link || r.config.Download.Name == link {
+			n++
+		}
+	}
+	return n
+}
+
+// observe returns what the shared classes have sent so far, for s's own
+// goroutine. What waits, waits for the share only if that is used up.
+func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
+	d.complain(s)
+	sum, rates := map[lease.Holder]lease.Usage{}, map[lease.Holder]shaper.Rate{}
+	note := func(class, link string, rate shaper.Rate, bytes uint64, waiting bool) {
+		h := holderOf(class, link)
+		u := sum[h]
+		sum[h] = lease.Usage{Bytes: u.Bytes + bytes, Waiting: u.Waiting || waiting}
+		rates[h] += rate
+	}
+	v := d.view.Load()
+	shared := map[string]bool{}
+	eachShared(v.policy.Links(), func(h lease.Holder, _ *shaper.Class) { shared[h.Class] = true })
+	for _, r := range v.loops {
+		var st conn.Stats = r.Stats()
+		for _, l := range []*shaper.LinkStats{&st.Upload, &st.Download} {
+			for i := range l.Classes {
+				if c := &l.Classes[i]; shared[c.Name] {
+					note(c.Name, l.Name, c.Rate, c.Bytes, c.Backlogged > 0)
+				}
+			}
+		}
+	}
+	if k := d.shaping.Load(); k != nil && len(shared) > 0 {
+		st, err := k.Stats()
+		if err != nil {
+			d.readErrors.Add(1)
+		}
+		for i := range st.Links {
+			for j := range st.Links[i].Classes {
+				if c := &st.Links[i].Classes[j]; shared[c.Name] {
+					note(c.Name, st.Links[i].Name, c.Rate, c.Bytes, c.BacklogBytes > 0)
+				}
+			}
+		}
+	}
+	const most = 0.8 // of the share: less than that is used when something else is in the way
+	now := time.Now()
+	for h, u := range sum {
+		before, known := s.seen[h]
+		if dt := now.Sub(before.at).Seconds(); known && u.Bytes >= before.bytes && dt > 0 {
+			u.Waiting = u.Waiting && float64(u.Bytes-before.bytes)*8 >= most*float64(rates[h])*dt
+			sum[h] = u
+		}
+		s.seen[h] = sighting{u.Bytes, now}
+	}
+	return sum
+}
+
+// complain logs what is wrong, once, and when the Redis is well again.
+func (d *daemon) complain(s *sharing) {
+	st := s.Status()
+	for _, h := range st.Holders {
+		if h.Disagrees && !s.odd[h.Holder] {
+			d.Log.Warn("shared class: this host's policy has another rate than the cluster's newest, which is in force",
+				"class", h.Class, "link", linkOf(h.Holder), "rate", h.LocalRate, "cluster", h.Rate)
+		}
+		s.odd[h.Holder] = h.Disagrees
+	}
+	problem := st.Problem
+	switch {
+	case problem != "" && s.told == "":
+		d.Log.Warn("shared classes: they have what on_outage says", "on_outage", s.config.OnOutage, "error", problem)
+	case problem == "" && s.told != "":
+		d.Log.Info("shared classes: Redis answers again")
+	}
+	s.told = problem
+}
+
+// sharingSnapshot returns how the shares of this host are; nil where it shares
+// nothing. Any goroutine may call it.
+func (d *daemon) sharingSnapshot() *metrics.Sharing {
+	s := d.shared.Load()
+	if s == nil {
+		return nil
+	}
+	st := s.Status()
+	out := &metrics.Sharing{Up: st.Problem == "" && st.Renewals > 0, Renewals: st.Renewals, Failures: st.Failures, RoundTrip: st.RoundTrip}
+	for _, h := range st.Holders {
+		out.Shares = append(out.Shares, metrics.Share{
+			Class: h.Class, Link: linkOf(h.Holder), Rate: h.Share, Budget: h.Rate, Leased: h.State == lease.Leased, Disagrees: h.Disagrees,
+		})
+	}
+	return out
+}
+
+// sharingStatus is how the shares of this host are, for the status; nil where there are none.
+func (d *daemon) sharingStatus() *admin.Shared {
+	s := d.shared.Load()
+	if s == nil {
+		return nil
+	}
+	st := s.Status()
+	out := &admin.Shared{
+		Cluster: s.config.Cluster, Host: s.host, Problem: st.Problem, OnOutage: s.config.OnOutage,
+		RoundTripMs: float64(st.RoundTrip.Microseconds()) / 1e3, Renewals: st.Renewals, Failures: st.Failures, Shares: []admin.Share{},
+	}
+	for _, h := range st.Holders {
+		out.Shares = append(out.Shares, admin.Share{
+			Class: h.Class, Link: linkOf(h.Holder), Rate: int64(h.Share), Budget: int64(h.Rate), State: string(h.State),
+			Seconds: h.Left.Seconds(), Disagreement: h.Disagrees,
+		})
+	}
+	return out
+}
