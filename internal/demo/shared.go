@@ -81,7 +81,7 @@ func (d *sharedDemo) run(ctx context.Context, fail func(error), promised sharer)
 	d.base = d.got.Now()
 	for i := range d.steps {
 		s := &d.steps[i]
-		d.step, d.promised = i, promised(rate, d.steps, i)
+		d.step, d.promised = i, promised(rate, s)
 		began := d.got.Now()
 		switch s.redis {
 		case dies:

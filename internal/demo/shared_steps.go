@@ -1,7 +1,9 @@
 package demo
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -30,75 +32,63 @@ const (
 var all = math.Inf(1)
 
 // A host that wants more has its share within two renewals, a second; a Redis
-// that knows nothing first learns for two seconds.
+// that knows nothing first learns for two seconds, and hosts have to find it.
 var sharedSteps = []sharedStep{
 	{
 		"one alone", "one",
-		"Only the clients of relay1 want something: it may use the whole rate.",
-		[relays]float64{all, 0, 0}, stays, 1500 * time.Millisecond, 2500 * time.Millisecond,
-	},
-	{
-		"all want all", "all",
-		"The clients of the others begin. Within two renewals, one second, each relay has a third.",
-		[relays]float64{all, all, all}, stays, 1500 * time.Millisecond, 3 * time.Second,
+		"A new Redis first learns for two seconds who has what. Only the clients of relay1 want something: it has nearly all of the rate.",
+		[relays]float64{all, 0, 0}, stays, 3 * time.Second, 2 * time.Second,
 	},
 	{
 		"one wants 4", "4 mbit",
-		"The server behind relay1 sends 4 mbit only. What relay1 does not need, the others share.",
+		"The server behind relay1 sends 4 mbit only. The clients of the others begin, and share what relay1 does not need, within a second.",
 		[relays]float64{4e6, all, all}, stays, 1500 * time.Millisecond, 3 * time.Second,
 	},
 	{
+		"all want all", "all",
+		"The server behind relay1 sends all it can again: each relay has a third of the rate.",
+		[relays]float64{all, all, all}, stays, 1500 * time.Millisecond, 2500 * time.Millisecond,
+	},
+	{
 		"no Redis", "away",
-		"The Redis is killed, then relay1 falls silent. Nobody can tell the others: they keep the shares that they had, and no more.",
+		"The Redis is killed, then relay1 falls silent. Nobody can tell the others: they keep their thirds, and have no more.",
 		[relays]float64{0, all, all}, dies, 1500 * time.Millisecond, 3 * time.Second,
 	},
 	{
 		"Redis is back", "back",
-		"A new Redis knows nothing. For two seconds it learns who has what; then the others share what relay1 has left.",
-		[relays]float64{0, all, all}, returns, 4 * time.Second, 3 * time.Second,
+		"A Redis is there again, with nothing in it. It learns for two seconds; then the others share what relay1 has left.",
+		[relays]float64{0, all, all}, returns, 4500 * time.Millisecond, 2500 * time.Millisecond,
 	},
 }
 
 // A sharer says what share of a rate each relay is promised in a step.
-type sharer func(rate float64, steps []sharedStep, step int) []float64
+type sharer func(rate float64, step *sharedStep) []float64
 
 // promisedShares divides the rate by demand. While there is no Redis, a relay has
-// what it had before, at most.
-func promisedShares(rate float64, steps []sharedStep, step int) []float64 {
-	s := &steps[step]
-	if s.redis != dies {
-		return divide(rate, s.wants[:])
+// its fair part at most, which is what it has when all want all.
+func promisedShares(rate float64, step *sharedStep) []float64 {
+	if step.redis != dies {
+		return divide(rate, step.wants[:])
 	}
-	shares := promisedShares(rate, steps, step-1)
-	for i := range shares {
-		shares[i] = min(shares[i], s.wants[i])
+	shares := make([]float64, relays)
+	for i, wants := range step.wants {
+		shares[i] = min(rate/relays, wants)
 	}
 	return shares
 }
 
-// divide gives each what it wants; if that is too much, those who want more than
-// the others' rest allows get equal parts of it.
+// divide gives each what it wants, and those who want more than that leaves equal
+// parts of the rest.
 func divide(rate float64, wants []float64) []float64 {
 	shares := make([]float64, len(wants))
-	given := make([]bool, len(wants))
-	for left := len(wants); left > 0; {
-		part, satisfied := rate/float64(left), false
-		for i, want := range wants {
-			if !given[i] && want <= part {
-				shares[i], given[i], satisfied = want, true, true
-				rate -= want
-				left--
-			}
-		}
-		if satisfied {
-			continue
-		}
-		for i := range wants {
-			if !given[i] {
-				shares[i] = part
-			}
-		}
-		break
+	order := make([]int, len(wants)) // who wants least comes first
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(wants[a], wants[b]) })
+	for n, i := range order {
+		shares[i] = min(wants[i], rate/float64(len(order)-n))
+		rate -= shares[i]
 	}
 	return shares
 }
