@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strconv"
@@ -61,6 +62,16 @@ func (g *groupName) parse(text string) error {
 	}
 	*g = groupName(text)
 	return nil
+}
+
+// AdminAt is the control socket at a path, which counts as one that a file gives.
+func AdminAt(path string) (Admin, error) {
+	var s socketPath
+	if err := s.parse(path); err != nil {
+		reason, cure := reasonOf(err)
+		return Admin{}, fmt.Errorf("socket %q: %s; %s", path, reason, cure)
+	}
+	return Admin{Socket: string(s)}, nil
 }
 
 func (s *adminSpec) values() Admin {

@@ -20,8 +20,8 @@ type Override struct {
 
 // At returns the policy with the rates that schedules and the overrides give it
 // at t; later overrides count before earlier ones. It returns p itself when
-// nothing does. An override that does not fit is an error, and Errors when it
-// is the rest of the file that it does not fit to.
+// nothing does. Overrides that do not fit are an error, or several joined: what
+// is wrong and its cure, without a place, since the file is in order.
 func (p *Policy) At(t time.Time, overrides []Override) (*Policy, error) {
 	if p.file == nil || len(p.times.windows) == 0 && len(overrides) == 0 {
 		return p, nil
@@ -39,8 +39,12 @@ func (p *Policy) At(t time.Time, overrides []Override) (*Policy, error) {
 	out := *p
 	out.Relays, out.Interfaces = nil, nil
 	r.places(&out, p.file.spec)
-	if err := r.err(); err != nil {
-		return nil, err
+	if r.err() != nil {
+		var all []error
+		for _, e := range r.errors {
+			all = append(all, errors.New(e.Message+"; "+e.Cure))
+		}
+		return nil, errors.Join(all...)
 	}
 	return &out, nil
 }
@@ -73,27 +77,18 @@ func (p *Policy) Links() (all []*shaper.Link) {
 // read reads overrides and checks that what they name is there.
 func (p *Policy) read(overrides []Override) (all []override, err error) {
 	links := p.Links()
+	_, classes := p.classes()
 	for i := range overrides {
 		o := &overrides[i]
 		out := override{link: o.Link, class: o.Class}
-		var meant *classSpec // nil for the link
-		at := slices.IndexFunc(links, func(l *shaper.Link) bool { return l.Name == o.Link })
+		if err := p.Knows(o.Link, o.Class); err != nil {
+			return nil, err
+		}
 		switch {
-		case o.Link != "" && at < 0:
-			var names []string
-			for _, l := range links {
-				names = append(names, l.Name)
-			}
-			return nil, fmt.Errorf("there is no link %q: there are %s", o.Link, strings.Join(names, ", "))
 		case o.Class == "" && o.Link == "":
 			return nil, errors.New("neither a class nor a link is named")
 		case o.Class == "" && (o.Ceil != "" || o.Burst != ""):
 			return nil, fmt.Errorf("link %q has a rate, and neither ceil nor burst", o.Link)
-		}
-		if o.Class != "" {
-			if meant, err = p.class(o.Class); err != nil {
-				return nil, err
-			}
 		}
 		for _, amount := range []struct {
 			key, text string
@@ -121,40 +116,14 @@ func (p *Policy) read(overrides []Override) (all []override, err error) {
 		if o.Class == "" && out.rate.percent > 0 {
 			return nil, fmt.Errorf("the rate of link %q cannot be a percentage; write a rate, such as 20mbit", o.Link)
 		}
-		if meant != nil {
-			if err := meant.takes(o, out.burst); err != nil {
+		if c := classes[o.Class]; c != nil {
+			if err := c.takes(o, out.burst); err != nil {
 				return nil, err
 			}
 		}
 		all = append(all, out)
 	}
 	return all, nil
-}
-
-// class finds a class of the file, or says which there are.
-func (p *Policy) class(name string) (found *classSpec, err error) {
-	var names []string
-	var walk func(*list[classSpec])
-	walk = func(l *list[classSpec]) {
-		for i := range l.all {
-			c := &l.all[i].v
-			names = append(names, c.title())
-			if c.title() == name {
-				found = c
-			}
-			walk(&c.Classes)
-		}
-	}
-	walk(&p.file.spec.Classes)
-	switch meant := nearest(name, names); {
-	case found != nil:
-		return found, nil
-	case len(names) == 0:
-		return nil, fmt.Errorf("there is no class %q: the policy has no classes, set the rate of a link", name)
-	case len(meant) > 0:
-		return nil, fmt.Errorf("there is no class %q; did you mean %s?", name, orList(meant))
-	}
-	return nil, fmt.Errorf("there is no class %q: there are %s", name, strings.Join(names, ", "))
 }
 
 // takes returns what a class cannot be set to.
@@ -179,4 +148,39 @@ func (c *classSpec) takes(o *Override, b burst) error {
 		return fmt.Errorf("burst %s: it has no unit; write %s if bytes are meant", quote(o.Burst), shaper.Size(b.count))
 	}
 	return nil
+}
+
+// Knows returns nil if the policy has the link and the class, else what is
+// wrong. "" is any.
+func (p *Policy) Knows(link, class string) error {
+	var links []string
+	for _, l := range p.Links() {
+		links = append(links, l.Name)
+	}
+	if link != "" && !slices.Contains(links, link) {
+		return NoSuch("link", link, links)
+	}
+	names, classes := p.classes()
+	switch {
+	case class == "" || classes[class] != nil:
+		return nil
+	case len(classes) == 0:
+		return fmt.Errorf("there is no class %q: the policy has no classes, set the rate of a link", class)
+	}
+	return NoSuch("class", class, names)
+}
+
+// classes are all of the file, in its order and by name.
+func (p *Policy) classes() (names []string, all map[string]*classSpec) {
+	all = map[string]*classSpec{}
+	var walk func(*list[classSpec])
+	walk = func(l *list[classSpec]) {
+		for i := range l.all {
+			c := &l.all[i].v
+			names, all[c.title()] = append(names, c.title()), c
+			walk(&c.Classes)
+		}
+	}
+	walk(&p.file.spec.Classes)
+	return names, all
 }

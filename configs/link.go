@@ -40,7 +40,8 @@ func (r *report) link(name string, whole *linkRate, classes *list[classSpec]) sh
 	}
 	w.link.Classes = w.classes(classes, nil)
 	if sum, ok := w.sum(classes); ok && w.link.Rate > 0 && sum > w.link.Rate {
-		w.wrong(rate.at.place, "lower some of them, or raise this", "the classes are guaranteed %s on %s, which has %s: %s",
+		w.wrong(rate.at.place, w.cure("lower some of them, or raise this",
+			fmt.Sprintf("lower some of them (shaperd set CLASS --rate …), or raise the link's rate (shaperd set --link %q --rate …)", name)), "the classes are guaranteed %s on %s, which has %s: %s",
 			sum, name, w.link.Rate, w.list(classes))
 	}
 	return w.link
@@ -69,10 +70,11 @@ func (w *linkWalk) class(c *classSpec, at *node, parent *shaper.Class) shaper.Cl
 			w.wrong(at.place, "add rate, or ceil: 100% to live from what others leave", "class %q can never send: it has neither rate nor ceil", c.title())
 		}
 	case out.Rate > out.Ceil && c.Ceil.ok() && (w.link.Rate == 0 || out.Rate <= w.link.Rate): // else the sum is wrong, too
-		w.wrong(c.Rate.at.place, "raise the ceil, or lower the rate", "class %q is guaranteed %s, more than its ceil of %s",
+		w.wrong(c.Rate.at.place, w.cure("raise the ceil, or lower the rate", "give a higher ceil (--ceil …), or a lower rate (--rate …)"), "class %q is guaranteed %s, more than its ceil of %s",
 			c.title(), w.spell(&c.Rate), w.spell(&c.Ceil))
 	case parent != nil && parent.Ceil > 0 && out.Ceil > parent.Ceil:
-		w.wrong(c.Ceil.at.place, "lower it, or raise that of "+parent.Name, "class %q has a ceil of %s, more than the %s of the class %q that it is in",
+		w.wrong(c.Ceil.at.place, w.cure("lower it, or raise that of "+parent.Name,
+			fmt.Sprintf("lower it, or raise that of %[1]s (shaperd set %[1]s --ceil …)", parent.Name)), "class %q has a ceil of %s, more than the %s of the class %q that it is in",
 			c.title(), w.spell(&c.Ceil), parent.Ceil, parent.Name)
 	}
 	w.burst(c, &out)
@@ -83,11 +85,21 @@ func (w *linkWalk) class(c *classSpec, at *node, parent *shaper.Class) shaper.Cl
 		out.Children = w.classes(&c.Classes, &out)
 		limited := w.link.Rate > 0 || c.Rate.given() || c.Ceil.given()
 		if sum, ok := w.sum(&c.Classes); ok && limited && sum > out.Rate && !c.Rate.wrong {
-			w.wrong(c.Classes.at.key, fmt.Sprintf("lower some of them, or raise the rate of %s", c.title()),
+			w.wrong(c.Classes.at.key, w.cure("lower some of them, or raise the rate of "+c.title(),
+				fmt.Sprintf("lower some of them (shaperd set CLASS --rate …), or raise that of %[1]s (shaperd set %[1]s --rate …)", c.title())),
 				"the classes in %q are guaranteed %s, more than its own %s: %s", c.title(), sum, out.Rate, w.list(&c.Classes))
 		}
 	}
 	return out
+}
+
+// cure is what would be right: in the file, or where something was set by hand,
+// since it is that which does not fit then.
+func (w *linkWalk) cure(inFile, byHand string) string {
+	if len(w.moment.set) > 0 {
+		return byHand
+	}
+	return inFile
 }
 
 // amount returns what a share is on this link; 0 if it is not given or wrong.
@@ -97,7 +109,7 @@ func (w *linkWalk) amount(s *value[share]) shaper.Rate {
 	}
 	n := s.v.of(w.link.Rate)
 	if n == 0 {
-		w.wrong(s.at.place, "write what it may send", "%s of the %s of %s is less than 1bit", s.v.text, w.link.Rate, w.link.Name)
+		w.wrong(s.at.place, w.cure("write what it may send", "give the link more, or the class a rate that is no percentage"), "%s of the %s of %s is less than 1bit", s.v.text, w.link.Rate, w.link.Name)
 	}
 	return n
 }
@@ -129,12 +141,12 @@ func (w *linkWalk) sum(all *list[classSpec]) (sum shaper.Rate, ok bool) {
 	return sum, true
 }
 
-// list names the guarantees of one level with their lines.
+// list names the guarantees of one level, with their lines in the file.
 func (w *linkWalk) list(all *list[classSpec]) string {
 	var parts []string
 	for i := range all.all {
 		if c := &all.all[i].v; c.Rate.given() && !c.ofRequests() {
-			parts = append(parts, fmt.Sprintf("%s %s (line %d)", c.title(), w.amount(&c.Rate), c.Rate.at.line))
+			parts = append(parts, c.title()+" "+w.amount(&c.Rate).String()+w.cure(fmt.Sprintf(" (line %d)", c.Rate.at.line), ""))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -151,7 +163,7 @@ func (w *linkWalk) burst(c *classSpec, out *shaper.Class) {
 	}
 	switch {
 	case out.Burst < minBurst:
-		w.wrong(c.Burst.at.place, fmt.Sprintf("write at least %s, or remove the key", minBurst), "a burst of %s cannot hold a full packet", out.Burst)
+		w.wrong(c.Burst.at.place, fmt.Sprintf("write at least %s", minBurst)+w.cure(", or remove the key", ""), "a burst of %s cannot hold a full packet", out.Burst)
 	case out.Burst > maxBurst:
 		w.wrong(c.Burst.at.place, fmt.Sprintf("write at most %s", most), "a burst of %s is too large", out.Burst)
 	case out.Burst > most:

@@ -22,9 +22,10 @@ type override struct {
 	burst       burst
 }
 
-// suffix says in a message when it is that something is wrong.
+// suffix says in a message when it is that something is wrong. What is set by
+// hand is set now.
 func (m *moment) suffix() string {
-	if !m.on {
+	if !m.on || len(m.set) > 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (%s at %s)", weekdays[m.day], timeOfDay(m.time))

@@ -193,7 +193,9 @@ shared: {redis: "redis://10.0.0.9", cluster: edge}`)
 		want string
 	}{
 		{p, Override{Class: "wurk", Rate: "1mbit"}, `there is no class "wurk"; did you mean work?`},
-		{p, Override{Class: "work", Link: "wan1 egress", Rate: "1mbit"}, `there is no link "wan1 egress": there are wan0 egress, wan0 ingress`},
+		{p, Override{Class: "work", Link: "wan1 egress", Rate: "1mbit"}, `there is no link "wan1 egress"; did you mean wan0 egress?`},
+		{p, Override{Class: "work", Link: "wan0", Rate: "1mbit"}, `there is no link "wan0"; did you mean wan0 egress or wan0 ingress?`},
+		{p, Override{Class: "x", Rate: "1mbit"}, `there is no class "x": the policy has work, rest`},
 		{p, Override{Class: "work", Rate: "5mbps"}, `rate "5mbps": `},
 		{p, Override{Class: "work", Rate: "0bit"}, "nothing could ever be sent"},
 		{p, Override{Class: "work", Burst: "12"}, `burst "12": it has no unit`},
@@ -201,8 +203,9 @@ shared: {redis: "redis://10.0.0.9", cluster: edge}`)
 		{p, Override{Rate: "1mbit"}, "neither a class nor a link"},
 		{p, Override{Link: "wan0 egress", Ceil: "1mbit"}, "has a rate, and neither ceil nor burst"},
 		{p, Override{Link: "wan0 egress", Rate: "50%"}, "cannot be a percentage"},
-		{p, Override{Class: "work", Rate: "30mbit", Ceil: "30mbit"}, "guaranteed 31mbit on wan0 egress, which has 10mbit"},
-		{p, Override{Class: "work", Rate: "9mbit"}, `class "work" is guaranteed 9mbit, more than its ceil of 50% (5mbit of wan0 egress)`},
+		{p, Override{Class: "work", Rate: "30mbit", Ceil: "30mbit"}, "the classes are guaranteed 31mbit on wan0 egress, which has 10mbit: work 30mbit, rest 1mbit; " +
+			`lower some of them (shaperd set CLASS --rate …), or raise the link's rate (shaperd set --link "wan0 egress" --rate …)`},
+		{p, Override{Class: "work", Rate: "9mbit"}, `class "work" is guaranteed 9mbit, more than its ceil of 50% (5mbit of wan0 egress); give a higher ceil (--ceil …), or a lower rate`},
 		{p, Override{Link: "wan0 egress", Rate: "1mbit"}, "the classes are guaranteed 3mbit on wan0 egress, which has 1mbit"},
 		{cluster, Override{Class: "all", Rate: "50%"}, "whose links may differ: write a rate"},
 		{cluster, Override{Class: "all", Ceil: "1mbit"}, "has no ceil: set its rate"},
@@ -215,6 +218,30 @@ shared: {redis: "redis://10.0.0.9", cluster: edge}`)
 	} {
 		_, err := tt.p.At(berlin(t, "2026-12-06 12:00:00"), []Override{tt.o})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %q", tt.o, err, tt.want)
+		} else if text := err.Error(); strings.Contains(text, "policy.yaml") || strings.Contains(text, "line ") {
+			t.Errorf("%+v: %v names the file, which is in order", tt.o, err)
+		}
+	}
+}
+
+func TestOverridesOfNestedClassesSayWhatToSetInstead(t *testing.T) {
+	p := parsed(t, `
+classes:
+  - {name: staff, rate: 4mbit, ceil: 6mbit, classes: [{name: calls, match: {dport: 1}, rate: 1mbit}, {name: desks, match: {dport: 2}, rate: 2mbit}]}
+  - {name: rest, default: true, rate: 1mbit}
+interfaces: [{name: wan0, egress: 10mbit}]`)
+	for _, tt := range []struct {
+		o    Override
+		want string
+	}{
+		{Override{Class: "calls", Rate: "3mbit"}, `the classes in "staff" are guaranteed 5mbit, more than its own 4mbit: calls 3mbit, desks 2mbit; ` +
+			"lower some of them (shaperd set CLASS --rate …), or raise that of staff (shaperd set staff --rate …)"},
+		{Override{Class: "calls", Ceil: "7mbit"}, `class "calls" has a ceil of 7mbit, more than the 6mbit of the class "staff" that it is in; ` +
+			"lower it, or raise that of staff (shaperd set staff --ceil …)"},
+	} {
+		_, err := p.At(berlin(t, "2026-12-06 12:00:00"), []Override{tt.o})
+		if err == nil || err.Error() != tt.want {
 			t.Errorf("%+v: %v, want %q", tt.o, err, tt.want)
 		}
 	}

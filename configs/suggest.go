@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,6 +57,27 @@ var whereIs = func() map[string][]string {
 // Nearest returns the words that text most likely is a misspelling of, for those
 // who read other things than policies.
 func Nearest(text string, words []string) []string { return nearest(text, words) }
+
+// NoSuch is the error of a name that none of a policy's has: its classes, links
+// or relays.
+func NoSuch(kind, name string, names []string) error {
+	const most = 12 // more is no help
+	if len(names) == 0 {
+		return fmt.Errorf("there is no %s %q: the policy has none", kind, name)
+	}
+	meant := nearest(name, names)
+	if len(meant) == 0 { // a part of it, such as a link's without the direction
+		meant = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.Contains(n, name) })
+	}
+	if 0 < len(meant) && len(meant) <= 3 {
+		return fmt.Errorf("there is no %s %q; did you mean %s?", kind, name, orList(meant))
+	}
+	listed := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		listed += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Errorf("there is no %s %q: the policy has %s", kind, name, listed)
+}
 
 // nearest returns the words that text most likely is a misspelling of: up to
 // three that are equally near, or none.

@@ -35,10 +35,3 @@ func spell(r admin.Rates) string {
 	}
 	return text
 }
-
-func sum(all map[string]uint64) (n uint64) {
-	for _, one := range all {
-		n += one
-	}
-	return n
-}

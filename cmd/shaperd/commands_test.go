@@ -88,7 +88,7 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"set a b", `set: "b" is an argument too many`},
 		{"set a --reset --rate 1mbit", "give --rate or --reset, not both"},
 		{"drain", "drain: no RELAY is given"},
-		{"log-level loud", `log-level "loud": write debug, info, warn or error`},
+		{"log-level loud", `log level "loud": give debug, info, warn or error`},
 		{"log-level debug info", `log-level: "info" is an argument too many`},
 		{"reload now", `reload: "now" is an argument too many`},
 		{"version --json=maybe", `--json "maybe": write true or false`},

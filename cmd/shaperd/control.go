@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -16,11 +18,14 @@ import (
 	"shaperd/internal/daemon"
 )
 
+// service is the control socket of the service, where all look for it.
+const service = "/run/shaperd/shaperd.sock"
+
 const socketHelp = `
 
 The daemon is asked over its control socket: --socket, else the environment
 variable SHAPERD_SOCKET, else admin.socket of ` + policyFile + `, else
-/run/shaperd/shaperd.sock, or for other users than root, where that is not there,
+` + service + `, or for other users than root, where that is not there,
 shaperd.sock in $XDG_RUNTIME_DIR.`
 
 // asking is a command that asks a daemon.
@@ -44,7 +49,6 @@ func newAsking(cmd *cobra.Command, ask func(ctx context.Context, c *admin.Client
 
 // socketOf is where the daemon's control socket is likely to be.
 func socketOf(given string) string {
-	const service = "/run/shaperd/shaperd.sock"
 	if given != "" {
 		return given
 	}
@@ -71,7 +75,6 @@ was set with "shaperd set" ends, and relays that were drained serve again.
 
 A daemon without a control socket is told by a signal, if --pid says which it is;
 its log then says how it went.`,
-		Args: cobra.NoArgs,
 	}
 	cmd.Flags().IntVar(&pid, "pid", 0, "`PROCESS` to signal where there is no control socket")
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
@@ -83,6 +86,9 @@ its log then says how it went.`,
 			fmt.Fprintln(out, "told by a signal: the log says how it went")
 			return nil
 		}
+		if refused, ok := errors.AsType[*admin.RefusedError](err); ok && refused.Status == http.StatusUnprocessableEntity {
+			return fmt.Errorf("reload refused:\n%w\nnothing has changed: the policy that was in force stays", err)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -90,6 +96,12 @@ its log then says how it went.`,
 			return printJSON(out, done)
 		}
 		fmt.Fprintf(out, "%s is in force\n", done.Policy)
+		for _, o := range done.Ended {
+			fmt.Fprintf(out, "no longer set by hand: %s\n", override(o))
+		}
+		for _, name := range done.Resumed {
+			fmt.Fprintf(out, "relay %s serves again\n", name)
+		}
 		return nil
 	})
 }
@@ -101,7 +113,6 @@ func newDrainCmd() *cobra.Command {
 		Long: `Drain has a relay stop accepting connections. Its sessions go on until they end by
 themselves, or timeouts.drain has passed. The next reload starts the relay again.`,
 		Example: "  shaperd drain web\n  shaperd sessions --relay web    # who is left\n  shaperd reload                  # serve again",
-		Args:    cobra.ExactArgs(1),
 	}
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, args []string, out io.Writer, asJSON bool) error {
 		if err := c.Drain(ctx, args[0]); err != nil {
@@ -125,15 +136,18 @@ themselves, or timeouts.drain has passed. The next reload starts the relay again
 }
 
 func newLogLevelCmd() *cobra.Command {
+	levels := []string{"debug", "info", "warn", "error"}
 	cmd := &cobra.Command{
 		Use:       "log-level [debug|info|warn|error]",
 		Short:     "Show or set what the daemon logs",
 		Long:      "Log-level shows the daemon's log level, or sets it until the daemon ends.",
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
-		ValidArgs: []string{"debug", "info", "warn", "error"},
+		ValidArgs: levels,
 	}
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, args []string, out io.Writer, asJSON bool) error {
 		if len(args) > 0 {
+			if !slices.Contains(levels, args[0]) {
+				return usageError{fmt.Errorf("log level %q: give debug, info, warn or error", args[0])}
+			}
 			if err := c.SetLogLevel(ctx, args[0]); err != nil {
 				return err
 			}
@@ -160,21 +174,20 @@ Amounts are written as in the policy file: 20mbit, 40%, 64kb.`
 
 func newSetCmd() *cobra.Command {
 	var r admin.SetRequest
-	var lasts time.Duration
+	var lasts span
 	var reset bool
 	cmd := &cobra.Command{
 		Use:     "set [CLASS]",
 		Short:   "Change the rates of a class or a link now",
 		Long:    setHelp,
 		Example: "  shaperd set backup --rate 50mbit --for 1h\n  shaperd set web --link \"eth0 egress\" --ceil 80%\n  shaperd set --link \"eth0 egress\" --rate 90mbit\n  shaperd set backup --reset",
-		Args:    cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.Rate, "rate", "", "guaranteed `RATE`, or a percentage of the link's")
 	flags.StringVar(&r.Ceil, "ceil", "", "`RATE` that it may reach by borrowing")
 	flags.StringVar(&r.Burst, "burst", "", "`SIZE` that may leave at once after a quiet time")
 	flags.StringVar(&r.Link, "link", "", "on the link of this `NAME` only, as \"shaperd status\" shows it")
-	flags.DurationVar(&lasts, "for", 0, "`TIME` after which all is as it was, such as 90s or 1h")
+	flags.Var(&lasts, "for", "`TIME` after which all is as it was, such as 90s, 1h30m or 2d")
 	flags.BoolVar(&reset, "reset", false, "end what was set; without a class and a link, all of it")
 	for _, amount := range []string{"rate", "ceil", "burst", "for"} {
 		cmd.MarkFlagsMutuallyExclusive("reset", amount)
@@ -192,10 +205,8 @@ func newSetCmd() *cobra.Command {
 			return usageError{errors.New("name a class, or a link with --link")}
 		case r.Rate == "" && r.Ceil == "" && r.Burst == "":
 			return usageError{errors.New("give --rate, --ceil or --burst, or --reset")}
-		case lasts != 0 && lasts < time.Second:
-			return usageError{fmt.Errorf("--for %v: give a second or more", lasts)}
 		default:
-			r.ForSeconds = int64(lasts.Seconds())
+			r.ForSeconds = int64(time.Duration(lasts).Seconds())
 			changed, err = c.Set(ctx, r)
 		}
 		switch {
@@ -217,7 +228,7 @@ func printChanged(w io.Writer, c *admin.Changed) {
 		table(w, styleOf(w), "", append([][]string{{"LINK", "CLASS", "BEFORE", "NOW"}}, changeRows(c.Changes)...))
 	}
 	if c.Until != nil {
-		fmt.Fprintf(w, "until %s\n", c.Until.Format("Mon 15:04:05"))
+		fmt.Fprintf(w, "until %s\n", when(*c.Until, time.Now()))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -52,14 +53,19 @@ func TestReloadAnswersWhenThePolicyIsInForce(t *testing.T) {
 	s := dial(t, addr)
 	s.says("before")
 	write(t, policy, relay("web", upstream, "40mbit"))
-	if got := p.asks(0, "reload"); got != policy+" is in force\n" {
-		t.Errorf("reload prints %q", got)
+	p.asks(0, "set", "bulk", "--rate", "30mbit")
+	p.asks(0, "set", "--link", "relay web upload", "--rate", "90mbit", "--for", "1h")
+	if got, want := p.asks(0, "reload"), policy+" is in force\nno longer set by hand: bulk rate 30mbit\nno longer set by hand: relay web upload rate 90mbit\n"; got != want {
+		t.Errorf("reload prints %q, want %q", got, want)
 	}
+	p.await(`msg="set by hand: ended by the reload" set.class=bulk set.rate=30mbit`)
+	p.await("msg=reloaded policy=" + policy + " by.pid=")
 	if got := p.rate(); got != 20e6 {
 		t.Errorf("rate %d, want half of 40mbit", got)
 	}
 	write(t, policy, strings.Replace(relay("web", upstream, "40mbit"), "rate: 50%", "rate: 5mbps", 1))
-	if got := p.asks(1, "reload"); !strings.Contains(got, "shaperd.yaml:3:") || !strings.Contains(got, "mbps") {
+	if got := p.asks(1, "reload"); !strings.HasPrefix(got, "shaperd: reload refused:\n"+policy+":3:") || !strings.Contains(got, "mbps") ||
+		!strings.HasSuffix(got, "\nnothing has changed: the policy that was in force stays\n") {
 		t.Errorf("a refused reload prints %q", got)
 	}
 	if got := p.status(); got.Reloads.Failed != 1 || got.Reloads.Succeeded != 1 || len(got.Reloads.LastError) != 1 || p.rate() != 20e6 {
@@ -69,6 +75,12 @@ func TestReloadAnswersWhenThePolicyIsInForce(t *testing.T) {
 		t.Errorf("status says nothing of the refused reload:\n%s", got)
 	}
 	s.says("after")
+	p.signal(unix.SIGTERM)
+	s.Close()
+	_, rest := p.exit()
+	if n := strings.Count(rest, "mbps means"); n > 1 || strings.Count(rest, "level=WARN") > 0 || strings.Count(rest, "level=ERROR") != 1 {
+		t.Errorf("a refused reload is not logged once:\n%s", rest)
+	}
 }
 
 func TestReloadWithoutASocketIsASignal(t *testing.T) {
@@ -97,16 +109,19 @@ func TestSetIsInForceAtOnceAndEnds(t *testing.T) {
 		t.Errorf("set prints %q, and the rate is %d", got, p.rate())
 	}
 	for _, tt := range []struct{ args, want string }{
-		{"bulk --rate 200mbit", "the classes are guaranteed 200mbit on relay web upload, which has 100mbit"},
+		{"bulk --rate 200mbit", "shaperd: the classes are guaranteed 200mbit on relay web upload, which has 100mbit: bulk 200mbit; lower some of them " +
+			`(shaperd set CLASS --rate …), or raise the link's rate (shaperd set --link "relay web upload" --rate …)`},
 		{"blk --rate 1mbit", "did you mean bulk?"},
 		{"bulk --rate 1mbps", `write 1mbit for bits`},
 		{"bulk --rate 1mbit --link wan", `there is no link "wan"`},
+		{"--reset blk", "did you mean bulk?"},
+		{"--reset --link web", "did you mean relay web upload or relay web download?"},
 	} {
 		if got := p.asks(1, append([]string{"set"}, strings.Fields(tt.args)...)...); !strings.Contains(got, tt.want) {
 			t.Errorf("set %s prints %q, want %q", tt.args, got, tt.want)
 		}
 	}
-	for _, args := range []string{"", "bulk", "bulk --for 1s", "--reset --rate 1mbit", "bulk --rate 1mbit --for 1ms"} {
+	for _, args := range []string{"", "bulk", "bulk --for 1s", "--reset --rate 1mbit", "bulk --rate 1mbit --for 1ms", "bulk --rate 1mbit --for 400d"} {
 		p.asks(2, append([]string{"set"}, strings.Fields(args)...)...)
 	}
 	if p.rate() != 10e6 {
@@ -136,7 +151,8 @@ func TestSetForATimeIsBackAfterwards(t *testing.T) {
 	if s := p.status(); s.Next == nil || len(s.Next.Changes) != 2 || s.Next.Changes[0].To.Rate != 50e6 {
 		t.Errorf("the next change is %+v", s.Next)
 	}
-	p.await("rates change with the time")
+	p.await(`msg="set by hand: its time is over" set.class=bulk set.rate=30mbit`)
+	p.await(`msg="in force now" link="relay web upload" class=bulk rate=50mbit ceil=100mbit before.rate=30mbit before.ceil=100mbit`)
 	if s := p.status(); len(s.Overrides) > 0 || s.Next != nil || p.rate() != 50e6 {
 		t.Errorf("afterwards there are %+v, %+v, and the rate is %d", s.Overrides, s.Next, p.rate())
 	}
@@ -153,8 +169,66 @@ func TestSessionsAreListed(t *testing.T) {
 	if got.Total != 1 || got.Sessions[0].Client != s.LocalAddr().String() || got.Sessions[0].Upstream != upstream || got.Sessions[0].Upload != 6 {
 		t.Errorf("sessions are %+v", got)
 	}
-	if got := p.asks(0, "sessions", "--relay", "other"); got != "no sessions\n" {
-		t.Errorf("sessions of another relay: %q", got)
+	for _, client := range []string{s.LocalAddr().String(), "127.0.0.1"} {
+		if got := p.asks(0, "sessions", "--client", client); !strings.Contains(got, "web    open   bulk   "+s.LocalAddr().String()) {
+			t.Errorf("sessions of %s:\n%s", client, got)
+		}
+	}
+	if got := p.asks(0, "sessions", "--client", "127.0.0.2"); got != "no sessions\n" {
+		t.Errorf("sessions of another client: %q", got)
+	}
+}
+
+// A name that there is not is an error, and not a list of nothing.
+func TestWrongNamesSayWhatThereIs(t *testing.T) {
+	p, _, _, _, _ := serveEcho(t)
+	for _, tt := range []struct{ args, want string }{
+		{"sessions --class blk", `there is no class "blk"; did you mean bulk?`},
+		{"sessions --class voice", `there is no class "voice": the policy has bulk`},
+		{"sessions --relay wbe", `there is no relay "wbe"; did you mean web?`},
+		{"sessions --relay office", `there is no relay "office": the policy has web`},
+		{"sessions --client web", `client "web": write an address, such as 192.0.2.7`},
+		{"drain wbe", `there is no relay "wbe"; did you mean web?`},
+		{"drain office", `there is no relay "office": the policy has web`},
+	} {
+		if got := p.asks(1, strings.Fields(tt.args)...); got != "shaperd: "+tt.want+"\n" {
+			t.Errorf("%s prints %q, want %q", tt.args, got, tt.want)
+		}
+	}
+}
+
+func TestSessionsOfAClassAreThoseOfTheClassesInIt(t *testing.T) {
+	text := strings.Replace(relay("web", echo(t), "100mbit"), "{name: bulk, default: true, rate: 50%, ceil: 100%}",
+		"{name: all, rate: 50%, classes: [{name: a, match: {src: 192.0.2.1}, rate: 10%}, {name: b, default: true, rate: 10%}]}", 1)
+	p := start(t, nil, "run", "--config", file(t, "shaperd.yaml", text))
+	s := dial(t, p.listen("relay listens"))
+	p.await("msg=ready")
+	s.says("hello")
+	for class, want := range map[string]int{"all": 1, "a": 0, "b": 1} {
+		var got admin.Sessions
+		if err := json.Unmarshal([]byte(p.asks(0, "sessions", "--json", "--class", class)), &got); err != nil || got.Total != want {
+			t.Errorf("%d sessions of %s, %v, want %d", got.Total, class, err, want)
+		}
+	}
+}
+
+func TestStatusSaysWhyClientsWereRefused(t *testing.T) {
+	p := start(t, nil, "run", "--config", file(t, "shaperd.yaml", `
+classes: [{name: all, default: true, rate: 1mbit}]
+relays: [{name: proxy, kind: socks5, listen: "127.0.0.1:0", upload: 1mbit, download: 1mbit}]
+`))
+	addr := p.listen("relay listens")
+	p.await("msg=ready")
+	if got, want := p.asks(0, "status"), "proxy  serving  "+addr+"  0         0         0\n"; !strings.Contains(got, want) {
+		t.Errorf("status prints\n%s\nwant %s", got, want)
+	}
+	for _, hello := range []string{"GET /", "\x05\x01\x02", "\x05\x01\x02"} { // no SOCKS5; a login that nobody asks for
+		c := dial(t, addr)
+		fmt.Fprint(c, hello)
+		_, _ = io.Copy(io.Discard, c) // until it is refused
+	}
+	if got, want := p.asks(0, "status"), "  3: login 2, protocol 1\n"; !strings.Contains(got, want) {
+		t.Errorf("status prints\n%s\nwant %s", got, want)
 	}
 }
 
@@ -185,10 +259,18 @@ func TestDrainedRelayServesAgainAfterAReload(t *testing.T) {
 	if r := p.status().Relays; len(r) != 1 || r[0].State != "draining" || r[0].Sessions != 1 {
 		t.Errorf("relays are %+v", r)
 	}
-	if got := p.asks(1, "drain", "web"); !strings.Contains(got, `there is no relay "web" that serves`) {
+	if got := p.asks(0, "status"); !strings.Contains(got, "RELAY  STATE     LISTENS ON") || !strings.Contains(got, "web    draining") {
+		t.Errorf("status prints\n%s", got)
+	}
+	if got := p.asks(0, "sessions"); !strings.Contains(got, "web    draining  bulk") {
+		t.Errorf("sessions prints\n%s", got)
+	}
+	if got := p.asks(1, "drain", "web"); !strings.Contains(got, `relay "web" drains: the next reload starts it again`) {
 		t.Errorf("a second drain prints %q", got)
 	}
-	p.asks(0, "reload")
+	if got := p.asks(0, "reload"); !strings.HasSuffix(got, "relay web serves again\n") {
+		t.Errorf("reload prints %q", got)
+	}
 	again := dial(t, addr)
 	again.says("served again")
 	s.says("and the old one goes on")
@@ -292,8 +374,8 @@ func TestOverrideThatDoesNotFitAnyMoreEnds(t *testing.T) {
 	p, _, _, _, _ := serveEcho(t)
 	p.asks(0, "set", "--link", "relay web download", "--rate", "200mbit", "--for", "2s")
 	p.asks(0, "set", "bulk", "--link", "relay web download", "--rate", "150mbit", "--ceil", "150mbit")
-	p.await("what was set by hand ends: it does not fit any more")
-	p.await("rates change with the time")
+	p.await(`msg="set by hand: it ends, since it does not fit any more" set.class=bulk`)
+	p.await(`msg="in force now" link="relay web download" rate=100mbit before.rate=200mbit`)
 	s := p.status()
 	if len(s.Overrides) != 0 || p.rate() != 50e6 {
 		t.Errorf("there are %+v, and the rate is %d", s.Overrides, p.rate())
@@ -308,8 +390,50 @@ func TestLogLevelIsSetWhileItRuns(t *testing.T) {
 	if got := p.asks(0, "log-level", "debug"); got != "debug\n" {
 		t.Errorf("level is %q", got)
 	}
-	p.await(`request="PUT /v1/log-level" by.pid=`)
-	p.asks(2, "log-level", "loud")
+	if line := p.await(`request="PUT /v1/log-level" by.pid=`); !strings.HasSuffix(line, " asked.level=debug") {
+		t.Errorf("logged is %s", line)
+	}
+	if got := p.asks(2, "log-level", "loud"); !strings.Contains(got, `log level "loud": give debug, info, warn or error`) {
+		t.Errorf("log-level loud prints %q", got)
+	}
+	p.asks(0, "set", "bulk", "--rate", "30mbit", "--for", "1.5d")
+	if line := p.await(`request="POST /v1/set" by.pid=`); !strings.HasSuffix(line, " asked.class=bulk asked.rate=30mbit asked.for=36h0m0s") {
+		t.Errorf("logged is %s", line)
+	}
+}
+
+// What is given at the start counts before the policy, also after a reload.
+func TestSocketGivenAtTheStart(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "other")
+	text := relay("web", echo(t), "100mbit") + "\nadmin: {socket: " + other + "}\n"
+	policy := file(t, "shaperd.yaml", text)
+	p := start(t, func(cmd *exec.Cmd) { cmd.Dir = dir }, "run", "--config", policy, "--socket", "my socket")
+	p.socket = filepath.Join(dir, "my socket")
+	p.await("msg=ready")
+	write(t, policy, strings.Replace(text, other, "off", 1))
+	p.asks(0, "reload")
+	if p.status().State != "ready" {
+		t.Error("it is not ready")
+	}
+	if _, err := os.Stat(other); !os.IsNotExist(err) {
+		t.Errorf("the policy's socket is there: %v", err)
+	}
+	p.signal(unix.SIGTERM)
+	p.exit()
+	if want := "shaperd status --socket '" + p.socket + "'\n"; !strings.Contains(p.stdout.String(), want) {
+		t.Errorf("the welcome does not say %s:\n%s", want, p.stdout.String())
+	}
+	none := start(t, nil, "run", "--config", policy, "--socket", "off")
+	none.await("msg=ready")
+	none.signal(unix.SIGTERM)
+	none.exit()
+	if want := fmt.Sprintf("reload    kill -HUP %d\n", none.cmd.Process.Pid); !strings.Contains(none.stdout.String(), want) {
+		t.Errorf("the welcome does not say %s:\n%s", want, none.stdout.String())
+	}
+	if got := output(t, 2, "run", "--socket", "/"+strings.Repeat("x", 110)); !strings.Contains(got, "it is too long for a socket; write at most 107") {
+		t.Errorf("a path that is too long: %s", got)
+	}
 }
 
 func TestSocketThatIsTaken(t *testing.T) {
@@ -480,7 +604,11 @@ func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
 		{"POST", "/v1/set", `{"class":"bulk"}`, http.StatusUnprocessableEntity},
 		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit","for_seconds":-1}`, http.StatusUnprocessableEntity},
 		{"POST", "/v1/set", `{"class":"` + strings.Repeat("a", 70<<10) + `"}`, http.StatusRequestEntityTooLarge},
+		{"POST", "/v1/reset", `{"class":"none"}`, http.StatusUnprocessableEntity},
 		{"GET", "/v1/sessions?limit=none", "", http.StatusBadRequest},
+		{"GET", "/v1/sessions?client=none", "", http.StatusBadRequest},
+		{"GET", "/v1/sessions?class=none", "", http.StatusNotFound},
+		{"GET", "/v1/sessions?relay=none", "", http.StatusNotFound},
 		{"GET", "/v1/classes/none", "", http.StatusNotFound},
 		{"GET", "/v1/classes/bulk", "", http.StatusOK},
 		{"GET", "/v1/links", "", http.StatusOK},

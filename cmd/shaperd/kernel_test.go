@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shaperd/internal/store/storetest"
 )
 
 // newNetwork gives the test a network namespace of its own with an interface
@@ -205,5 +207,48 @@ func TestStatusHasTheInterfaces(t *testing.T) {
 	n, err := manager.Read(buf)
 	if want := "interfaces: eth0, ppp* (awaited)"; err != nil || !strings.Contains(string(buf[:n]), want) {
 		t.Errorf("told %q, %v, want %q", buf[:n], err, want)
+	}
+}
+
+// A class of an interface that many hosts share has in the kernel what this host
+// has of the budget: it changes with the traffic, and nothing else of it does.
+func TestKernelHasTheShareOfABudget(t *testing.T) {
+	newNetwork(t)
+	redis := exec.Command("redis-server", "--save", "") // on this thread: in its network
+	if err := redis.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = redis.Process.Kill(); _ = redis.Wait() })
+	policy := file(t, "shaperd.yaml", `
+classes:
+  - {name: mirror, match: {proto: udp, dport: 9}, rate: 8mbit, shared: true}
+  - {name: bulk, default: true, rate: 10mbit}
+interfaces: [{name: eth0, egress: 100mbit}]
+shared: {redis: "redis://127.0.0.1", cluster: test, host: r1}
+`)
+	p := start(t, nil, "run", "--config", policy)
+	p.await("msg=ready")
+	classes := func() string { return shell(t, "tc class show dev eth0") }
+	storetest.Eventually(t, "the floor of a class that is idle", func() bool {
+		return strings.Contains(classes(), "rate 80Kbit ceil 80Kbit") && strings.Contains(p.asks(0, "status"), "leased")
+	})
+	shell(t, "ip addr add 10.9.0.1/24 dev eth0; ip neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev eth0")
+	sends, err := net.Dial("udp", "10.9.0.2:9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sends.Close()
+	storetest.Eventually(t, "all of the rate for the only one that sends", func() bool {
+		for range 100 {
+			_, _ = sends.Write(make([]byte, 1400)) // what the queue has no room for is dropped
+		}
+		return strings.Contains(classes(), "ceil 7920Kbit") || strings.Contains(classes(), "ceil 8Mbit")
+	})
+	p.signal(syscall.SIGTERM)
+	if code, _ := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if got := shell(t, "redis-cli HKEYS shaperd:{test:mirror:egress}:lease"); strings.TrimSpace(got) != "@" { // who holds
+		t.Errorf("leases were not given back: %s", got)
 	}
 }

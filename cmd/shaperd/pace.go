@@ -31,7 +31,6 @@ func newPaceCmd() *cobra.Command {
 		Long:  paceHelp,
 		Example: `  tar c /srv | shaperd pace backup | ssh vault "cat >srv.tar"
   shaperd pace backup <image.iso >/mnt/image.iso`,
-		Args: cobra.ExactArgs(1),
 	}
 	w.flags(cmd)
 	cmd.Flags().StringVar(&o.Key, "key", "", "`NAME` that has a bucket of its own in the class")

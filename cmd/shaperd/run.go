@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,25 +31,40 @@ at once, and leaves the kernel shaping, as a crash does. The next start adopts
 what it finds.
 
 It tells systemd when it is ready, reloads and stops, answers its watchdog, and
-raises its own limit of open files as far as it may.`
+raises its own limit of open files as far as it may.
+
+The control socket, over which it is asked and told, is --socket, else
+admin.socket of the policy, else the environment variable SHAPERD_SOCKET, else
+` + service + `, or for other users than root shaperd.sock in
+$XDG_RUNTIME_DIR.`
 
 func newRunCmd() *cobra.Command {
-	var file string
+	var file, socket string
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:     "run",
 		Short:   "Serve the relays and interfaces of a policy",
 		Long:    runHelp,
 		Example: "  shaperd run\n  shaperd run --config shaperd.yaml\n  kill -HUP $(pidof shaperd)    # after an edit",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			given, err := adminAt(socket)
+			if err != nil {
+				return usageError{err}
+			}
+			load := func() (*configs.Policy, error) {
+				p, err := loadPolicy(file)
+				if err == nil && socket != "" {
+					p.Admin.Socket, p.Admin.Off = given.Socket, given.Off
+				}
+				return p, err
+			}
 			level := new(slog.LevelVar)
 			if verbose {
 				level.Set(slog.LevelDebug)
 			}
 			b := readBuild()
 			o := daemon.Options{
-				Load:    func() (*configs.Policy, error) { return loadPolicy(file) },
+				Load:    load,
 				Log:     daemon.NewLogger(cmd.ErrOrStderr(), level),
 				Level:   level,
 				Version: b.Version, Revision: b.Revision,
@@ -56,7 +73,7 @@ func newRunCmd() *cobra.Command {
 				o.OnReady = func(s daemon.Serving) { welcome(cmd.OutOrStdout(), s) }
 				return daemon.Run(cmd.Context(), o)
 			}
-			err := daemon.Run(cmd.Context(), o)
+			err = daemon.Run(cmd.Context(), o)
 			for _, e := range daemon.Reasons(err) { // with its priority, for the journal
 				o.Log.Error("ended", "error", e)
 				err = errReported
@@ -65,8 +82,21 @@ func newRunCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&file, "config", "c", "", "policy `FILE`")
+	cmd.Flags().StringVar(&socket, "socket", "", "`PATH` of the control socket, or off, whatever the policy says")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "log more: each failed connection")
 	return cmd
+}
+
+// adminAt is where --socket puts the control socket.
+func adminAt(socket string) (configs.Admin, error) {
+	if socket == "" || socket == "off" {
+		return configs.Admin{Off: socket == "off"}, nil
+	}
+	path, err := filepath.Abs(socket)
+	if err != nil {
+		return configs.Admin{}, err
+	}
+	return configs.AdminAt(path)
 }
 
 // welcome says what is served where, and how to try it.
@@ -100,11 +130,19 @@ func welcome(w io.Writer, s daemon.Serving) {
 		fmt.Fprintf(w, "reload    kill -HUP %d\n", os.Getpid())
 		return
 	}
-	socket := ""
-	if s.Control != socketOf("") {
-		socket = " --socket " + s.Control
+	program, socket := word(os.Args[0]), "" // as it was called, it can be called again
+	if s.Control != service {               // another terminal may have another environment
+		socket = " --socket " + word(s.Control)
 	}
-	fmt.Fprintf(w, "watch     shaperd status%s\nreload    shaperd reload%s\n", socket, socket)
+	fmt.Fprintf(w, "watch     %[1]s status%[2]s\nreload    %[1]s reload%[2]s\n", program, socket)
+}
+
+// word writes text as one word of a shell's command.
+func word(text string) string {
+	if strings.ContainsAny(text, " \t\n'\"\\$`!*?[]{}()<>|&;#~") {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
 }
 
 // reachable is an address on this host at which a listener on a answers.

@@ -174,7 +174,8 @@ func TestRunServesAndMeasures(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	out := p.stdout.String()
-	for _, text := range []string{"serves the policy " + policy, "relay web", addr, "http://" + metrics + "/metrics"} {
+	hints := fmt.Sprintf("watch     %[1]s status --socket %[2]s\nreload    %[1]s reload --socket %[2]s\n", program, p.socket)
+	for _, text := range []string{"serves the policy " + policy, "relay web", addr, "http://" + metrics + "/metrics", hints} {
 		if !strings.Contains(out, text) {
 			t.Errorf("the welcome lacks %q:\n%s", text, out)
 		}
@@ -287,10 +288,10 @@ func TestBadPolicyOnReloadChangesNothing(t *testing.T) {
 	s.says("before")
 	write(t, policy, relay("web", upstream, "8mbps")) // neither bits nor bytes
 	p.signal(unix.SIGHUP)
-	if line := p.await("level=ERROR"); !strings.Contains(line, "8mbps") {
+	if line := p.await("level=ERROR"); !strings.Contains(line, `msg="reload refused: the policy that was in force stays" policy=`+policy+" by=SIGHUP error=") ||
+		!strings.Contains(line, "8mbps") {
 		t.Errorf("the log does not say what is wrong: %s", line)
 	}
-	p.await("reload refused")
 	s.says("after")
 	dial(t, addr).says("another")
 	if got := value(t, metrics, downloadRate); got != 12.5e6 {
@@ -323,7 +324,6 @@ metrics:`, taken), 1)
 	if line := p.await("level=ERROR"); !strings.Contains(line, `relay \"third\"`) || !strings.Contains(line, "address already in use") {
 		t.Errorf("the log does not say what is wrong: %s", line)
 	}
-	p.await("reload refused")
 	dial(t, addr).says("still here")
 	if got := value(t, metrics, downloadRate); got != 12.5e6 {
 		t.Errorf("rate is %v bytes/s, want the old 12.5e6", got)

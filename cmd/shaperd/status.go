@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +22,11 @@ func newStatusCmd() *cobra.Command {
 		Short: "Show how the daemon is doing: links, classes, relays, interfaces",
 		Long: `Status shows what the daemon has in force and what goes through it: each link with
 its classes, relays with their sessions, interfaces, what was set by hand, and
-what schedules change next.`,
-		Args: cobra.NoArgs,
+what schedules change next.
+
+NOW is a mean: of a relay over about 5 seconds, so that a rate which has changed
+shows after some 15; of the kernel over the time since somebody last looked, a
+second or more.`,
 	}
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
 		s, err := c.Status(ctx)
@@ -65,13 +70,9 @@ func printStatus(w io.Writer, s *admin.Status, now time.Time) {
 		printLinkStatus(w, style, &s.Links[i])
 	}
 	if len(s.Relays) > 0 {
-		rows := [][]string{{"RELAY", "LISTENS ON", "SESSIONS", "ACCEPTED", "REFUSED", ""}}
+		rows := [][]string{{"RELAY", "STATE", "LISTENS ON", "SESSIONS", "ACCEPTED", "REFUSED"}}
 		for _, r := range s.Relays {
-			note := ""
-			if r.State != "serving" {
-				note = r.State
-			}
-			rows = append(rows, []string{r.Name, strings.Join(r.Listen, " "), strconv.Itoa(r.Sessions), count(r.Accepted), count(sum(r.Refused)), note})
+			rows = append(rows, []string{r.Name, r.State, strings.Join(r.Listen, " "), strconv.Itoa(r.Sessions), count(r.Accepted), reasons(r.Refused)})
 		}
 		fmt.Fprintln(w)
 		table(w, style, "", rows)
@@ -83,23 +84,52 @@ func printStatus(w io.Writer, s *admin.Status, now time.Time) {
 	for _, o := range s.Overrides {
 		until := "the next reload"
 		if o.Until != nil {
-			until = o.Until.Format("Mon 15:04:05") + " (" + s.TimeZone + ")"
+			until = when(*o.Until, now) + " (" + s.TimeZone + ")"
 		}
-		fmt.Fprintf(w, "\nset by hand: %s%s until %s\n", strings.TrimSpace(o.Class+" "+o.Link), amounts(o), until)
+		fmt.Fprintf(w, "\nset by hand: %s until %s\n", override(o), until)
 	}
 	if s.Next != nil {
-		fmt.Fprintf(w, "\nnext change: %s (%s)\n", s.Next.At.Format("Mon 15:04:05"), s.TimeZone)
+		fmt.Fprintf(w, "\nnext change: %s (%s)\n", when(s.Next.At, now), s.TimeZone)
 		columns(w, "  ", changeRows(s.Next.Changes), func(_ int, text string) string { return text })
 	}
 }
 
-func amounts(o admin.Override) (text string) {
-	for _, a := range [][2]string{{"rate", o.Rate}, {"ceil", o.Ceil}, {"burst", o.Burst}} {
-		if a[1] != "" {
-			text += " " + a[0] + " " + a[1]
+// reasons writes counts by reason: all, and what each makes of it, the most first.
+func reasons(counts map[string]uint64) string {
+	var all uint64
+	var names []string
+	for name, n := range counts {
+		if all += n; n > 0 {
+			names = append(names, name)
 		}
 	}
-	return text
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = name + " " + count(counts[name])
+	}
+	if all == 0 {
+		return "0"
+	}
+	return count(all) + ": " + strings.Join(names, ", ")
+}
+
+// when writes a time of the future so that it is clear which is meant.
+func when(t, now time.Time) string {
+	if t.Sub(now) < 6*24*time.Hour {
+		return t.Format("Mon 15:04:05")
+	}
+	return t.Format("Mon " + time.DateTime)
+}
+
+// override writes what was set by hand.
+func override(o admin.Override) string {
+	var words []string
+	for _, w := range [...]struct{ what, text string }{{"", o.Class}, {"", o.Link}, {"rate ", o.Rate}, {"ceil ", o.Ceil}, {"burst ", o.Burst}} {
+		if w.text != "" {
+			words = append(words, w.what+w.text)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 func printLinkStatus(w io.Writer, style style, l *admin.Link) {
@@ -144,15 +174,15 @@ func borrowedOf(c *admin.Class) uint64 {
 func newSessionsCmd() *cobra.Command {
 	var q admin.Query
 	cmd := &cobra.Command{
-		Use:     "sessions",
-		Short:   "List the relays' sessions, those that moved most first",
-		Long:    `Sessions lists the relays' sessions with what each has moved.`,
+		Use:   "sessions",
+		Short: "List the relays' sessions, those that moved most first",
+		Long: `Sessions lists the relays' sessions with what each has moved. A session is open, or
+draining: then its relay accepts no more, and waits for it to end.`,
 		Example: "  shaperd sessions --class bulk\n  shaperd sessions --client 192.0.2.7 --json",
-		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&q.Relay, "relay", "", "of the relay of this `NAME`")
-	cmd.Flags().StringVar(&q.Class, "class", "", "in the class of this `NAME`")
-	cmd.Flags().StringVar(&q.Client, "client", "", "of this client `ADDRESS`")
+	cmd.Flags().StringVar(&q.Class, "class", "", "in the class of this `NAME`, or in one below it")
+	cmd.Flags().StringVar(&q.Client, "client", "", "of this client `ADDRESS`, or ADDRESS:PORT")
 	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 20, "list at most `N`")
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
 		s, err := c.Sessions(ctx, q)
@@ -172,14 +202,14 @@ func printSessions(w io.Writer, s *admin.Sessions) {
 		fmt.Fprintln(w, "no sessions")
 		return
 	}
-	rows := [][]string{{"RELAY", "CLASS", "CLIENT", "UPSTREAM", "AGE", "UP", "DOWN", ""}}
+	rows := [][]string{{"RELAY", "STATE", "CLASS", "CLIENT", "UPSTREAM", "AGE", "UP", "DOWN", "WAITING"}}
 	for _, one := range s.Sessions {
 		waits := ""
 		if one.Waiting {
-			waits = "waits for its turn"
+			waits = "for its turn"
 		}
 		age := time.Duration(one.AgeSeconds * float64(time.Second))
-		rows = append(rows, []string{one.Relay, one.Class, one.Client, one.Upstream, short(age), bytesOf(one.Upload), bytesOf(one.Download), waits})
+		rows = append(rows, []string{one.Relay, one.State, one.Class, one.Client, one.Upstream, short(age), bytesOf(one.Upload), bytesOf(one.Download), waits})
 	}
 	table(w, styleOf(w), "", rows)
 	if more := s.Total - len(s.Sessions); more > 0 {

@@ -65,12 +65,11 @@ func newTakeCmd() *cobra.Command {
 		within time.Duration
 	)
 	cmd := &cobra.Command{
-		Use:   "take CLASS {--bytes SIZE | --requests N} [-- COMMAND [ARGUMENT]...]",
+		Use:   "take CLASS [COMMAND]...",
 		Short: "Wait until a class admits bytes or requests, then run a command",
 		Long:  takeHelp,
 		Example: `  shaperd take backup --bytes 4mb -- curl -O https://example.org/part1
   shaperd take api --requests 1 --key customer-17 --timeout 5s -- ./call`,
-		Args: cobra.MinimumNArgs(1),
 	}
 	w.flags(cmd)
 	flags := cmd.Flags()

@@ -31,7 +31,6 @@ func newTopCmd() *cobra.Command {
 		Short:   "Watch links, classes and sessions live",
 		Long:    topHelp,
 		Example: "  shaperd top\n  shaperd top --interval 250ms\n  shaperd top --json -n 60 > minute.jsonl",
-		Args:    cobra.NoArgs,
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&o.Interval, "interval", time.Second, "`TIME` between two looks, 250ms or more (1s)")

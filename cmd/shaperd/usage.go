@@ -61,7 +61,7 @@ func checkArguments(cmd *cobra.Command, args []string) error {
 	case len(args) > len(wanted) && !many:
 		return fmt.Errorf("%s: %q is an argument too many", cmd.Name(), args[len(wanted)])
 	case len(args) > 0 && len(cmd.ValidArgs) > 0 && !slices.Contains(cmd.ValidArgs, args[0]):
-		return fmt.Errorf("%s %q: write %s", cmd.Name(), args[0], orList(cmd.ValidArgs))
+		return fmt.Errorf("%s %q: give %s", strings.ReplaceAll(cmd.Name(), "-", " "), args[0], orList(cmd.ValidArgs))
 	}
 	return nil
 }
@@ -126,6 +126,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		if right := cure[e.GetFlag().Value.Type()]; right != "" {
 			return fmt.Errorf("--%s %q: write %s", e.GetFlag().Name, e.GetValue(), right)
 		}
+		return fmt.Errorf("--%s %q: %w", e.GetFlag().Name, e.GetValue(), e.Unwrap())
 	}
 	return err
 }

@@ -60,7 +60,7 @@ type Link struct {
 	Datapath string  `json:"datapath"`           // relay or kernel
 	Rate     int64   `json:"rate"`               // bits per second; 0 is unlimited
 	Applied  *int64  `json:"applied,omitempty"`  // bits per second that the kernel has
-	Achieved float64 `json:"achieved"`           // bits per second, lately
+	Achieved float64 `json:"achieved"`           // bits per second: of a relay a mean over about 5 seconds, of the kernel over the last one or more
 	Sent     uint64  `json:"sent"`               // bytes
 	Dropped  uint64  `json:"dropped,omitempty"`  // packets
 	Unshaped uint64  `json:"unshaped,omitempty"` // packets that no class took
@@ -74,7 +74,7 @@ type Class struct {
 	Ceil        int64   `json:"ceil"` // bits per second; 0 is the link's rate
 	Burst       int64   `json:"burst"`
 	Mode        string  `json:"mode,omitempty"`
-	Achieved    float64 `json:"achieved"`           // bits per second, lately
+	Achieved    float64 `json:"achieved"`           // bits per second, as the link's
 	Sent        uint64  `json:"sent"`               // bytes
 	Borrowed    uint64  `json:"borrowed"`           // of these, above its own rate; of the kernel packets
 	Packets     uint64  `json:"packets,omitempty"`  // sent, of the kernel
@@ -90,7 +90,7 @@ type Class struct {
 type Relay struct {
 	Name      string            `json:"name"`
 	Listen    []string          `json:"listen"`
-	State     string            `json:"state"` // serving or draining
+	State     string            `json:"state"` // serving, draining, or drained: without a session left
 	Sessions  int               `json:"sessions"`
 	Accepted  uint64            `json:"accepted"`
 	Connected uint64            `json:"connected"`
@@ -140,10 +140,12 @@ type Changed struct {
 	Until   *time.Time   `json:"until,omitempty"`
 }
 
-// Reloaded is what is in force after a reload.
+// Reloaded is what is in force after a reload, and what it has ended.
 type Reloaded struct {
-	Policy  string  `json:"policy"` // the file's path, or built-in
-	Reloads Reloads `json:"reloads"`
+	Policy  string     `json:"policy"` // the file's path, or built-in
+	Reloads Reloads    `json:"reloads"`
+	Ended   []Override `json:"ended,omitempty"`   // what was set by hand
+	Resumed []string   `json:"resumed,omitempty"` // relays that were drained by hand and serve again
 }
 
 // Sessions are those that a query asked for, those that sent most first.
@@ -158,13 +160,15 @@ type Session struct {
 	Class      string  `json:"class"`
 	Client     string  `json:"client"`
 	Upstream   string  `json:"upstream"`
+	State      string  `json:"state"`       // open, or draining as its relay is
 	AgeSeconds float64 `json:"age_seconds"` // since it was connected
 	Upload     uint64  `json:"upload"`      // bytes
 	Download   uint64  `json:"download"`    // bytes
 	Waiting    bool    `json:"waiting"`     // it has something to send and waits for its turn
 }
 
-// Query says which sessions are asked for. Empty fields fit all.
+// Query says which sessions are asked for. Empty fields fit all. A class stands
+// for those below it; a client is an address, or one with a port.
 type Query struct {
 	Relay, Class, Client string
 	Limit                int // 0 is defaultLimit

@@ -16,7 +16,8 @@ import (
 )
 
 // A Client asks a daemon. The zero value is of no use; see NewClient. Its
-// methods block until the daemon answers or the context is done.
+// methods block until the daemon answers or the context is done. What the daemon
+// refuses is a *RefusedError.
 type Client struct {
 	path string
 	http http.Client
@@ -102,7 +103,7 @@ func ask[T any](ctx context.Context, c *Client, method, path string, body any) (
 		if err := in.Decode(&f); err != nil || len(f.Errors) == 0 {
 			return nil, fmt.Errorf("control socket %s: %s", c.path, answer.Status)
 		}
-		return nil, errors.New(strings.Join(f.Errors, "\n"))
+		return nil, &RefusedError{answer.StatusCode, errors.New(strings.Join(f.Errors, "\n"))}
 	}
 	out := new(T)
 	if err := in.Decode(out); err != nil {

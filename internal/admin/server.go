@@ -5,9 +5,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +29,8 @@ const (
 var OpenAPI []byte
 
 // A Backend does what is asked. Its methods may be called from any goroutine.
-// An error of the kind *RefusedError is the asker's fault.
+// An error of the kind *RefusedError is the asker's fault. What changes something
+// is logged here, but for a reload: the backend logs it, whoever asked, see By.
 type Backend interface {
 	Status(ctx context.Context) (*Status, error)
 	Sessions(ctx context.Context, q Query) (*Sessions, error)
@@ -71,7 +74,7 @@ func handler(b Backend, logger *slog.Logger) http.Handler {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 			answer, asked, err := f(r)
-			log := logger.With("request", r.Method+" "+r.URL.Path, slog.Group("by", peerOf(r.Context()).attrs()...))
+			log := logger.With("request", r.Method+" "+r.URL.Path, "by", By(r.Context()))
 			if asked != nil {
 				log = log.With("asked", asked)
 			}
@@ -119,9 +122,9 @@ func handler(b Backend, logger *slog.Logger) http.Handler {
 	change("POST /v1/reset", func(r *http.Request) (any, any, error) {
 		return asked(r, b.Reset)
 	})
-	change("POST /v1/reload", func(r *http.Request) (any, any, error) {
+	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) {
 		answer, err := b.Reload(r.Context())
-		return answer, nil, err
+		reply(w, answer, err)
 	})
 	change("POST /v1/relays/{relay}/drain", func(r *http.Request) (any, any, error) {
 		return struct{}{}, nil, b.Drain(r.Context(), r.PathValue("relay"))
@@ -149,15 +152,19 @@ func asked[Request, Answer any](r *http.Request, do func(context.Context, Reques
 // classOf returns a class on each link that has it, by the link's name.
 func classOf(s *Status, name string) (any, error) {
 	found := map[string]Class{}
+	var names []string
 	for _, l := range s.Links {
 		for _, c := range l.Classes {
+			if !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
 			if c.Name == name {
 				found[l.Name] = c
 			}
 		}
 	}
 	if len(found) == 0 {
-		return nil, &RefusedError{http.StatusNotFound, errors.New("there is no class " + strconv.Quote(name))}
+		return nil, &RefusedError{http.StatusNotFound, fmt.Errorf("there is no class %q: links have %s", name, strings.Join(names, ", "))}
 	}
 	return found, nil
 }

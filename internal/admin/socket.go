@@ -158,17 +158,10 @@ func (p Peer) String() string {
 	return fmt.Sprintf("process %d (%s)", p.PID, name[:max(len(name)-1, 0)])
 }
 
-func (p Peer) attrs() []any { return []any{"pid", p.PID, "uid", p.UID, "gid", p.GID} }
-
 type peerKey struct{}
 
 func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, peerAt(c))
-}
-
-func peerOf(ctx context.Context) Peer {
-	p, _ := ctx.Value(peerKey{}).(Peer)
-	return p
 }
 
 // peerAt asks the kernel who is at the other end.

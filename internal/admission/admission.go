@@ -7,31 +7,34 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-)
 
-// Options of an Admission. The zero value does for classes that are not shared.
-type Options struct{}
+	"shaperd/internal/store"
+)
 
 // An Admission decides for a set of classes. See New. Safe for concurrent use.
 type Admission struct {
-	options Options
 	classes atomic.Pointer[map[string]*class]
+	cluster atomic.Pointer[cluster]
+	waiting atomic.Int64
 
-	mu     sync.Mutex // held by Update
+	mu     sync.Mutex // held by what changes classes
 	counts map[string]*counts
+	share  float64
 }
 
 // A class as it is in force; what changes with use is behind its pointers.
 type class struct {
 	Class
 	limits
-	local  *local // of a shared class: for when the store is away
+	local  *local // of a shared class those of alone
+	alone  *alone // of a shared class
+	lines  *lines // of a shared class
 	counts *counts
 }
 
-// New returns an Admission without classes.
-func New(o Options) *Admission {
-	a := &Admission{options: o, counts: map[string]*counts{}}
+// New returns an Admission without classes and without a store.
+func New() *Admission {
+	a := &Admission{counts: map[string]*counts{}, share: 1}
 	a.classes.Store(&map[string]*class{})
 	return a
 }
@@ -61,15 +64,60 @@ func (a *Admission) Update(classes []Class) error {
 			c.counts = &counts{}
 			a.counts[name] = c.counts
 		}
-		if was := old[name]; was != nil && was.unit == c.unit && was.Shared == c.Shared {
+		was := old[name]
+		kept := was != nil && was.unit == c.unit && was.Shared == c.Shared
+		switch {
+		case kept && c.Shared:
+			c.local, c.alone, c.lines = was.local, was.alone, was.lines
+			c.alone.set(c.limits, c.Keys, a.part(c))
+		case kept:
 			c.local = was.local
 			c.local.set(c.limits, c.burst, c.Keys)
-		} else {
+		case c.Shared:
+			c.alone, c.lines = newAlone(c.limits, c.Keys, a.part(c)), &lines{}
+			c.local = c.alone.local
+		default:
 			c.local = newLocal(c.limits, c.burst, c.Keys)
 		}
 	}
 	a.classes.Store(&next)
 	return nil
+}
+
+// SetStore sets where shared classes are decided, and the cluster's name, which
+// hosts that share have in common. Without a store, which nil is too, it counts
+// as away. It does not close the store that there was.
+func (a *Admission) SetStore(s *store.Store, name string) {
+	if s == nil {
+		a.cluster.Store(nil)
+		return
+	}
+	a.cluster.Store(&cluster{s, name})
+}
+
+// SetShare sets this host's part of the rates of classes with the Outage Share,
+// from 0 to 1: with four hosts it may be 0.25. Before, a host takes itself for
+// the only one.
+func (a *Admission) SetShare(part float64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.share = min(max(part, 0), 1)
+	for _, c := range *a.classes.Load() {
+		if c.alone != nil {
+			c.alone.setPart(a.part(c))
+		}
+	}
+}
+
+// part is how much of a shared class this host alone may grant. Called with mu held.
+func (a *Admission) part(c *class) float64 {
+	switch c.OnOutage {
+	case Open:
+		return 1
+	case Share:
+		return a.share
+	}
+	return minPart
 }
 
 // Take decides on a request. An error is *UnknownClassError, *TooLargeError,
@@ -87,17 +135,20 @@ func (a *Admission) Take(ctx context.Context, r Request) (Decision, error) {
 		}
 		return Decision{}, err
 	}
-	granted, s, err := c.local.take(ctx, c, int(r.Cost*c.each), &r)
+	if c.Shared {
+		return c.decision(a.takeShared(ctx, c, int(r.Cost*c.each), &r))
+	}
+	granted, s, err := a.takeLocal(ctx, c, int(r.Cost*c.each), &r)
+	return c.decision(granted, false, s, err)
+}
+
+func (c *class) decision(granted, alone bool, s state, err error) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	c.counts.count(granted, false)
-	return c.decision(granted, s), nil
-}
-
-func (c *class) decision(granted bool, s state) Decision {
+	c.counts.count(granted, alone)
 	return Decision{
-		Granted: granted, Unit: c.unit, Limit: int64(c.burst) / c.each, Remaining: s.tokens / c.each,
+		Granted: granted, Alone: alone, Unit: c.unit, Limit: int64(c.burst) / c.each, Remaining: s.tokens / c.each,
 		RetryAfter: s.retry, Reset: s.reset, Window: c.window(),
-	}
+	}, nil
 }

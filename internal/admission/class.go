@@ -38,6 +38,9 @@ const (
 	Closed               // grant nothing: *OutageError
 )
 
+// minPart is the part of the rate that Min leaves.
+const minPart = 0.01
+
 // DefaultKeys is how many keys a class remembers where Class.Keys is 0.
 const DefaultKeys = 1 << 16
 
@@ -89,10 +92,12 @@ func (c *Class) limits() (limits, error) {
 	}
 }
 
-// part is the limits' f, at least something.
+// part is a part of the limits, but at least one byte or request at once.
 func (l limits) part(f float64) limits {
-	l.rate = max(shaper.Rate(float64(l.rate)*f), 1)
-	l.burst = max(shaper.Size(float64(l.burst)*f), 1)
+	if f < 1 {
+		l.rate = max(shaper.Rate(float64(l.rate)*f), 1)
+		l.burst = max(shaper.Size(float64(l.burst)*f), shaper.Size(l.each))
+	}
 	return l
 }
 

@@ -1,7 +1,7 @@
 // Package admission grants or refuses what programs want to send that do not
 // pass through a relay: each class is a token bucket, or one for each key.
 //
-//	a := admission.New(admission.Options{})
+//	a := admission.New()
 //	if err := a.Update([]admission.Class{{Name: "web", Rate: 10 * shaper.Mbit, Burst: 64 * shaper.KiB}}); err != nil {
 //		return err
 //	}

@@ -43,19 +43,19 @@ func (o *local) set(l limits, start shaper.Size, most int) {
 	o.keys.set(l, start, most)
 }
 
-// take decides. Only the path with a key takes a lock, and only a new key, or
-// waiting, allocates.
-func (o *local) take(ctx context.Context, c *class, n int, r *Request) (granted bool, s state, err error) {
-	ok := true
+// takeLocal decides by the class's buckets in this process. Only the path with a
+// key takes a lock, and only a new key, or waiting, allocates.
+func (a *Admission) takeLocal(ctx context.Context, c *class, n int, r *Request) (granted bool, s state, err error) {
+	o, ok := c.local, true
 	if r.Key == "" {
 		granted, s = take(o.bucket, n, c.limits)
 	} else {
 		granted, s, ok = o.keys.take(r.Key, n)
 	}
-	if granted || !ok || s.retry > r.Wait || !c.counts.enter() {
+	if granted || !ok || s.retry > r.Wait || !a.enter(c) {
 		return granted, s, nil
 	}
-	defer c.counts.leave()
+	defer a.leave(c)
 	b := o.bucket
 	if r.Key != "" {
 		held, wait := o.keys.hold(r.Key)

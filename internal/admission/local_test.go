@@ -17,7 +17,7 @@ import (
 
 func newAdmission(t *testing.T, classes ...Class) *Admission {
 	t.Helper()
-	a := New(Options{})
+	a := New()
 	if err := a.Update(classes); err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +400,7 @@ func TestManyAtOnceTakeNoMoreThanThereIs(t *testing.T) {
 func BenchmarkTake(b *testing.B) {
 	for _, key := range []string{"", "customer-17"} {
 		b.Run("key="+key, func(b *testing.B) {
-			a := New(Options{})
+			a := New()
 			if err := a.Update([]Class{{Name: "web", Rate: 100 * shaper.Gbit, Burst: shaper.GiB}}); err != nil {
 				b.Fatal(err)
 			}

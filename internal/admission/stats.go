@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// maxWaiters is how many may wait on a class at once. Others are answered as if they did not want to.
+// maxWaiters is how many may wait at once. Others are answered as if they did not want to.
 const maxWaiters = 256
 
 // Stats are a class's decisions so far, and what it holds.
@@ -28,15 +28,19 @@ type counts struct {
 }
 
 // enter takes a waiter's place, if there is one.
-func (n *counts) enter() bool {
-	if n.waiting.Add(1) > maxWaiters {
-		n.leave()
+func (a *Admission) enter(c *class) bool {
+	c.counts.waiting.Add(1)
+	if a.waiting.Add(1) > maxWaiters {
+		a.leave(c)
 		return false
 	}
 	return true
 }
 
-func (n *counts) leave() { n.waiting.Add(-1) }
+func (a *Admission) leave(c *class) {
+	c.counts.waiting.Add(-1)
+	a.waiting.Add(-1)
+}
 
 func (n *counts) count(granted, alone bool) {
 	if granted {

@@ -28,7 +28,7 @@ var layers = map[string]struct {
 	"internal/httpd":         {nil, "it bounds what clients may take, whatever is served"},
 	"internal/metrics":       {[]string{"internal/httpd", "shaper"}, "collectors read snapshots; they start and own nothing"},
 	"internal/admin":         {[]string{"internal/httpd"}, "it knows requests and answers; who does what is asked is the daemon's business"},
-	"internal/admission":     {[]string{"shaper"}, "it decides on values; who asks, over what, is no business of it"},
+	"internal/admission":     {[]string{"internal/store", "internal/store/storetest", "shaper"}, "it decides on values; who asks, over what, is no business of it"},
 	"internal/admission/api": {[]string{"internal/admission", "internal/httpd"}, "it is requests and answers; whose classes they are is the daemon's business"},
 	"internal/figures":       {nil, "it writes numbers, whatever they count"},
 	"internal/top":           {[]string{"internal/admin", "internal/figures", "shaper"}, "a live view of what a daemon answers; it needs no policy and no datapath"},
@@ -39,7 +39,7 @@ var layers = map[string]struct {
 	"internal/measure":       {nil, "it times what arrives, whoever sent it"},
 	"internal/doctor":        {[]string{"classify", "configs", "internal/store", "internal/store/storetest", "netlink", "shaper"}, "it compares a policy with a host; whoever serves or prints is no business of it"},
 	"internal/demo":          {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
-	"internal/lease":         {[]string{"internal/store", "shaper"}, "it divides rates; who sends what, and who limits it, is told by the caller"},
+	"internal/lease":         {[]string{"internal/store", "internal/store/storetest", "shaper"}, "it divides rates; who sends what, and who limits it, is told by the caller"},
 	"client":                 {nil, "programs of others import it: it is the standard library and HTTP"},
 	"cmd/shaperd":            {[]string{"classify", "client", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/store/storetest", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
 

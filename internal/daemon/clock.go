@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -40,8 +42,16 @@ func (d *daemon) nextChange() time.Time {
 // the latest ends first.
 func (d *daemon) tick() {
 	now := time.Now()
-	left := slices.DeleteFunc(slices.Clone(d.overrides), func(o admin.Override) bool { return over(o, now) })
-	if len(left) == len(d.overrides) && d.file.State(now) == d.state {
+	var left, ended []admin.Override
+	for _, o := range d.overrides {
+		if over(o, now) {
+			ended = append(ended, o)
+		} else {
+			left = append(left, o)
+		}
+	}
+	scheduled := d.file.State(now) != d.state
+	if len(ended) == 0 && !scheduled {
 		d.timed()
 		return
 	}
@@ -51,7 +61,7 @@ func (d *daemon) tick() {
 			break
 		}
 		last := left[len(left)-1]
-		d.Log.Warn("what was set by hand ends: it does not fit any more", "class", last.Class, "link", last.Link, "error", oneLine(err))
+		d.Log.Warn("set by hand: it ends, since it does not fit any more", "set", last, "error", oneLine(err))
 		left = left[:len(left)-1]
 	}
 	changed, err := d.override(left)
@@ -60,16 +70,42 @@ func (d *daemon) tick() {
 		d.alarm.Reset(look)
 		return
 	}
-	for _, c := range changed.Changes {
-		d.Log.Info("rates change with the time", "link", c.Link, "class", c.Class, "rate", shaper.Rate(c.To.Rate), "ceil", shaper.Rate(c.To.Ceil))
+	for _, o := range ended {
+		d.Log.Info("set by hand: its time is over", "set", o)
 	}
+	if scheduled {
+		d.Log.Info("schedule: other rates at this time")
+	}
+	for _, c := range changed.Changes {
+		place := []any{"link", c.Link}
+		if c.Class != "" {
+			place = append(place, "class", c.Class)
+		}
+		d.Log.Info("in force now", slices.Concat(place, ratesOf(c.To), []any{slog.Group("before", ratesOf(c.From)...)})...)
+	}
+}
+
+// ratesOf makes fields of the rates of a class or a link.
+func ratesOf(r admin.Rates) []any {
+	all := []any{"rate", shaper.Rate(r.Rate)}
+	if r.Ceil > 0 {
+		all = append(all, "ceil", shaper.Rate(r.Ceil))
+	}
+	if r.Burst > 0 {
+		all = append(all, "burst", shaper.Size(r.Burst))
+	}
+	return all
 }
 
 // oneLine joins the reasons of an error, for the log.
 func oneLine(err error) string {
+	const most = 10 // a line that nobody reads is of no use
 	var all []string
 	for _, e := range Reasons(err) {
 		all = append(all, e.Error())
+	}
+	if more := len(all) - most; more > 0 {
+		all = append(all[:most], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(all, "; ")
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"shaperd/configs"
-	"shaperd/conn"
 	"shaperd/internal/admin"
 )
 
@@ -45,10 +43,11 @@ func (d *daemon) change(ctx context.Context, f func() error) error {
 
 func (c control) Reload(ctx context.Context) (out *admin.Reloaded, err error) {
 	err = c.change(ctx, func() error {
-		if err := c.reload(); err != nil {
+		done, err := c.reload(admin.By(ctx))
+		if err != nil {
 			return &admin.RefusedError{Err: err}
 		}
-		out = &admin.Reloaded{Policy: c.policy.Name, Reloads: c.reloads}
+		out = done
 		return nil
 	})
 	return out, err
@@ -71,7 +70,7 @@ func (c control) Set(ctx context.Context, r admin.SetRequest) (out *admin.Change
 			*o.Until = o.Until.In(c.file.Zone())
 		}
 		if c.rests(relayOf(r.Link)) {
-			return &admin.RefusedError{Status: http.StatusConflict, Err: fmt.Errorf("relay %q drains: the next reload starts it again", relayOf(r.Link))}
+			return drains(relayOf(r.Link))
 		}
 		next := slices.DeleteFunc(slices.Clone(c.overrides), func(old admin.Override) bool { return old.Link == o.Link && old.Class == o.Class })
 		out, err = c.override(append(next, o))
@@ -87,6 +86,9 @@ func (c control) Set(ctx context.Context, r admin.SetRequest) (out *admin.Change
 // Reset ends overrides.
 func (c control) Reset(ctx context.Context, r admin.ResetRequest) (out *admin.Changed, err error) {
 	err = c.change(ctx, func() error {
+		if err := c.file.Knows(r.Link, r.Class); err != nil {
+			return &admin.RefusedError{Err: err}
+		}
 		next := slices.DeleteFunc(slices.Clone(c.overrides), func(o admin.Override) bool {
 			return (r.Class == "" || r.Class == o.Class) && (r.Link == "" || r.Link == o.Link)
 		})
@@ -112,6 +114,11 @@ func (d *daemon) override(overrides []admin.Override) (*admin.Changed, error) {
 	return &admin.Changed{Changes: changes}, nil
 }
 
+// drains is the error of what cannot be done with a relay that was drained by hand.
+func drains(relay string) error {
+	return &admin.RefusedError{Status: http.StatusConflict, Err: fmt.Errorf("relay %q drains: the next reload starts it again", relay)}
+}
+
 // relayOf is the relay that a link is of; "" for an interface's.
 func relayOf(link string) string {
 	name, ok := strings.CutPrefix(link, "relay ")
@@ -132,9 +139,12 @@ func asFile(overrides []admin.Override) (all []configs.Override) {
 // Drain has a relay stop accepting and its sessions end; the next reload starts it again.
 func (c control) Drain(ctx context.Context, name string) error {
 	return c.change(ctx, func() error {
+		if err := c.view.Load().knowsRelay(name); err != nil {
+			return err
+		}
 		i := slices.IndexFunc(c.relays, func(r *relay) bool { return r.config.Name == name })
 		if i < 0 {
-			return &admin.RefusedError{Status: http.StatusNotFound, Err: fmt.Errorf("there is no relay %q that serves", name)}
+			return drains(name)
 		}
 		r := c.relays[i]
 		c.retire(r)
@@ -157,30 +167,4 @@ func (c control) SetLogLevel(_ context.Context, text string) error {
 	}
 	c.Level.Set(level)
 	return nil
-}
-
-// Sessions returns those that fit, those that moved most first.
-func (c control) Sessions(_ context.Context, q admin.Query) (*admin.Sessions, error) {
-	out := &admin.Sessions{Sessions: []admin.Session{}}
-	for _, r := range c.view.Load().all() {
-		if q.Relay != "" && q.Relay != r.name {
-			continue
-		}
-		for _, s := range r.Sessions(func(s *conn.Session) bool {
-			return (q.Class == "" || q.Class == s.Class) && (q.Client == "" || q.Client == s.Client.Addr().String())
-		}) {
-			out.Sessions = append(out.Sessions, admin.Session{
-				Relay: r.name, Class: s.Class, Client: s.Client.String(), Upstream: s.Upstream.String(),
-				AgeSeconds: s.Age.Seconds(), Upload: s.Upload, Download: s.Download, Waiting: s.Waiting,
-			})
-		}
-	}
-	slices.SortStableFunc(out.Sessions, func(a, b admin.Session) int {
-		return cmp.Compare(b.Upload+b.Download, a.Upload+a.Download)
-	})
-	out.Total = len(out.Sessions)
-	if q.Limit > 0 {
-		out.Sessions = out.Sessions[:min(q.Limit, len(out.Sessions))]
-	}
-	return out, nil
 }

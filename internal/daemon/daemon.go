@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) error {
 	defer signal.Stop(ends)
 
 	d := &daemon{Options: o, asked: make(chan func()), alarm: time.NewTimer(look), started: time.Now()}
-	d.admission = admission.New(admission.Options{})
+	d.admission = admission.New()
 	d.metrics = metrics.New(metrics.Build{Version: o.Version, Revision: o.Revision}, metrics.Sources{Relays: d.snapshot, Kernel: d.kernelSnapshot, Sharing: d.sharingSnapshot, Admission: d.admissionSnapshot})
 	d.raiseFileLimit()
 	d.sockets = conn.Inherit(systemd.Listeners())
@@ -123,7 +123,7 @@ func Run(ctx context.Context, o Options) error {
 	for {
 		select {
 		case <-hangups:
-			_ = d.reload() // it has logged what is wrong
+			_, _ = d.reload(slog.StringValue("SIGHUP")) // it has logged what is wrong
 			continue
 		case f := <-d.asked:
 			f()
@@ -176,27 +176,33 @@ func (d *daemon) start(c *change) error {
 }
 
 // reload puts the policy file as it is now into force, or leaves all as it was.
-// It logs the error that it returns.
-func (d *daemon) reload() error {
+// It logs how it went, also the error that it returns: those who ask by a signal
+// have nothing else. By says who asked.
+func (d *daemon) reload(by slog.Value) (*admin.Reloaded, error) {
 	d.notify(systemd.Reloading())
-	err := d.apply()
+	ended, resumed, err := d.apply()
 	d.reloads.LastError = nil
 	if err != nil {
 		d.metrics.ReloadFailed()
 		d.reloads.Failed++
 		for _, e := range Reasons(err) {
 			d.reloads.LastError = append(d.reloads.LastError, e.Error())
-			d.Log.Error("reload", "error", e)
 		}
-		d.Log.Warn("reload refused: the policy stays as it was", "policy", d.policy.Name)
+		d.Log.Error("reload refused: the policy that was in force stays", "policy", d.policy.Name, "by", by, "error", oneLine(err))
 	} else {
 		d.metrics.Reloaded(time.Now())
 		d.reloads.Succeeded++
-		d.Log.Info("reloaded", "policy", d.policy.Name)
+		for _, o := range ended {
+			d.Log.Info("set by hand: ended by the reload", "set", o)
+		}
+		for _, name := range resumed {
+			d.Log.Info("relay was drained by hand: it serves again", "relay", name)
+		}
+		d.Log.Info("reloaded", "policy", d.policy.Name, "by", by)
 	}
 	d.publish()
 	d.notify(systemd.Ready(d.status()))
-	return err
+	return &admin.Reloaded{Policy: d.policy.Name, Reloads: d.reloads, Ended: ended, Resumed: resumed}, err
 }
 
 // load reads the policy; now has the rates of this time.
@@ -209,24 +215,27 @@ func (d *daemon) load() (p, now *configs.Policy, err error) {
 }
 
 // apply reads the policy and puts it into force: what was set by hand ends, and
-// relays that were drained by hand serve again.
-func (d *daemon) apply() error {
+// relays that were drained by hand serve again. It returns which those are.
+func (d *daemon) apply() (ended []admin.Override, resumed []string, err error) {
 	p, now, err := d.load()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	drained := d.drained
 	d.drained = nil
 	if err := d.enforce(now); err != nil {
 		d.drained = drained
-		return err
+		return nil, nil, err
 	}
-	if n := len(d.overrides); n > 0 {
-		d.Log.Info("what was set by hand has ended with the reload", "overrides", n)
+	for _, r := range drained {
+		if slices.ContainsFunc(now.Relays, func(next configs.Relay) bool { return next.Name == r.config.Name }) {
+			resumed = append(resumed, r.config.Name)
+		}
 	}
+	ended = d.overrides
 	d.file, d.loaded, d.overrides = p, time.Now(), nil
 	d.timed()
-	return nil
+	return ended, resumed, nil
 }
 
 // enforce puts a policy into force, or leaves all as it was.

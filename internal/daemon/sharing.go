@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
 	"time"
 
 	"shaperd/configs"
-	"shaperd/conn"
 	"shaperd/internal/admin"
 	"shaperd/internal/lease"
 	"shaperd/internal/metrics"
@@ -31,6 +31,10 @@ type sharing struct {
 	told string                    // what the log says is wrong
 	odd  map[lease.Holder]bool     // whose disagreement is in the log
 }
+
+// presence is a budget of nothing: its shares say how many hosts there are, which
+// admission has to know when the Redis is away.
+var presence = lease.Budget{Holder: lease.Holder{Class: "hosts", Direction: "admission", Link: "admission"}, Rate: shaper.Gbit}
 
 // A sighting is what a shared class had sent when it was last looked at.
 type sighting struct {
@@ -84,7 +88,9 @@ func (d *daemon) moveSharing(s *sharing) {
 	d.shares, d.budgets = shares{}, nil
 	d.sharing = s
 	d.shared.Store(s)
+	d.admission.SetStore(nil, "")
 	if s != nil {
+		d.admission.SetStore(s.store, s.config.Cluster)
 		s.running = d.tasks.start(s)
 		d.tasks.awaitReady(s)
 		d.Log.Info("budgets are shared", "cluster", s.config.Cluster, "host", s.host)
@@ -101,7 +107,11 @@ func (d *daemon) rebudget() {
 		links = append(links, &r.config.Upload, &r.config.Download)
 	}
 	d.budgets = budgetsOf(links, d.policy.Modified, d.budgets, time.Now())
-	d.sharing.Set(d.budgets)
+	all := d.budgets
+	if slices.ContainsFunc(d.policy.Admission.Classes, func(c configs.AdmissionClass) bool { return c.Shared }) {
+		all = append(slices.Clone(all), presence)
+	}
+	d.sharing.Set(all)
 	if err := d.reshape(d.shares); err != nil {
 		d.Log.Error("shares of shared classes", "error", err)
 	}
@@ -117,9 +127,7 @@ func (d *daemon) applyShares(s *sharing, some map[lease.Holder]shaper.Rate) erro
 		for _, b := range d.budgets {
 			all[b.Holder] = d.shares[b.Holder]
 		}
-		for h, r := range some {
-			all[h] = r
-		}
+		maps.Copy(all, some)
 		return d.reshape(all)
 	})
 }
@@ -176,7 +184,7 @@ func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
 	shared := map[string]bool{}
 	eachShared(v.policy.Links(), func(h lease.Holder, _ *shaper.Class) { shared[h.Class] = true })
 	for _, r := range v.loops {
-		var st conn.Stats = r.Stats()
+		st := r.Stats()
 		for _, l := range []*shaper.LinkStats{&st.Upload, &st.Download} {
 			for i := range l.Classes {
 				if c := &l.Classes[i]; shared[c.Name] {
@@ -211,10 +219,14 @@ func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
 	return sum
 }
 
-// complain logs what is wrong, once, and when the Redis is well again.
+// complain logs what is wrong, once, and when the Redis is well again. Admission
+// learns this host's part of the cluster.
 func (d *daemon) complain(s *sharing) {
 	st := s.Status()
 	for _, h := range st.Holders {
+		if h.Holder == presence.Holder && h.Fair > 0 {
+			d.admission.SetShare(float64(h.Fair) / float64(h.Rate))
+		}
 		if h.Disagrees && !s.odd[h.Holder] {
 			d.Log.Warn("shared class: this host's policy has another rate than the cluster's newest, which is in force",
 				"class", h.Class, "link", linkOf(h.Holder), "rate", h.LocalRate, "cluster", h.Rate)
@@ -241,6 +253,9 @@ func (d *daemon) sharingSnapshot() *metrics.Sharing {
 	st := s.Status()
 	out := &metrics.Sharing{Up: st.Problem == "" && st.Renewals > 0, Renewals: st.Renewals, Failures: st.Failures, RoundTrip: st.RoundTrip}
 	for _, h := range st.Holders {
+		if h.Holder == presence.Holder {
+			continue
+		}
 		out.Shares = append(out.Shares, metrics.Share{
 			Class: h.Class, Link: linkOf(h.Holder), Rate: h.Share, Budget: h.Rate, Leased: h.State == lease.Leased, Disagrees: h.Disagrees,
 		})
@@ -260,6 +275,9 @@ func (d *daemon) sharingStatus() *admin.Shared {
 		RoundTripMs: float64(st.RoundTrip.Microseconds()) / 1e3, Renewals: st.Renewals, Failures: st.Failures, Shares: []admin.Share{},
 	}
 	for _, h := range st.Holders {
+		if h.Holder == presence.Holder {
+			continue
+		}
 		out.Shares = append(out.Shares, admin.Share{
 			Class: h.Class, Link: linkOf(h.Holder), Rate: int64(h.Share), Budget: int64(h.Rate), State: string(h.State),
 			Seconds: h.Left.Seconds(), Disagreement: h.Disagrees,

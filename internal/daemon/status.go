@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ type view struct {
 	relays    []viewed
 	drained   []viewed // by hand; they may have ended
 	loops     []viewed // all that may have sessions
-	metrics   netip.AddrPort
+	metrics   string   // their address; "" for none
 	overrides []admin.Override
 	next      *admin.Upcoming
 	loaded    time.Time
@@ -53,7 +52,7 @@ func (d *daemon) publish() {
 		file: d.file, policy: d.policy, overrides: d.overrides, loaded: d.loaded, reloads: d.reloads, next: d.upcoming(),
 	}
 	if d.endpoint != nil {
-		v.metrics = d.endpoint.Addr()
+		v.metrics = d.endpoint.Addr().String()
 	}
 	for _, r := range d.relays {
 		v.relays = append(v.relays, viewed{r.Relay, r.config.Name})
@@ -154,16 +153,14 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	out := &admin.Status{
 		Version: c.Version, Revision: c.Revision, PID: os.Getpid(), Started: c.started, State: "ready", LogLevel: "info",
 		Policy: v.policy.Name, Loaded: v.loaded, TimeZone: v.file.Zone().String(), Reloads: v.reloads, Next: v.next,
-		Links: []admin.Link{}, Relays: []admin.Relay{}, Interfaces: []admin.Interface{}, Overrides: v.overrides,
+		Links: []admin.Link{}, Relays: []admin.Relay{}, Interfaces: []admin.Interface{}, Overrides: v.overrides, Metrics: v.metrics,
 	}
 	if out.Overrides == nil {
 		out.Overrides = []admin.Override{}
 	}
-	if v.metrics.IsValid() {
-		out.Metrics = v.metrics.String()
-	}
+	serves := "serving"
 	if phase(c.phase.Load()) == draining {
-		out.State = "draining"
+		out.State, serves = "draining", "draining"
 	}
 	if c.Level != nil {
 		out.LogLevel = strings.ToLower(c.Level.Level().String())
@@ -184,7 +181,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	for _, r := range v.relays {
 		s := r.Stats()
 		out.Links = append(out.Links, relayLink(&s.Upload), relayLink(&s.Download))
-		out.Relays = append(out.Relays, relayStatus(&s, r, "serving"))
+		out.Relays = append(out.Relays, relayStatus(&s, r, serves))
 	}
 	for _, r := range v.drained {
 		s := r.Stats()

@@ -16,7 +16,7 @@ const farewell = time.Second
 type Limits struct {
 	Connections int           // open at once
 	Read, Write time.Duration // of a request with its body; of an answer
-	Idle        time.Duration // between two requests of a connection; 0 allows one request only
+	Idle        time.Duration // between two requests of a connection, less when others want its place; 0 allows one request only
 }
 
 // A Server serves one listener. Its fields may be changed before Run.
@@ -35,6 +35,7 @@ func New(l net.Listener, h http.Handler, limits Limits) *Server {
 		WriteTimeout:      limits.Write,
 		IdleTimeout:       limits.Idle,
 		MaxHeaderBytes:    16 << 10,
+		ConnState:         follow,
 		ErrorLog:          log.New(io.Discard, "", 0), // of clients' faults
 	}}
 	s.HTTP.SetKeepAlivesEnabled(limits.Idle > 0)

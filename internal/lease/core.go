@@ -73,7 +73,7 @@ func (c *core) release(h *holding) {
 	if h.seq == 0 {
 		return
 	}
-	r, _ := h.request(h.since, c.o.Weight, c.lease, c.o.OnOutage)
+	r, _ := h.request(h.since.at, c.o.Weight, c.lease, c.o.OnOutage)
 	r.release = true
 	c.released = append(c.released, r.call(c.key(h)))
 }
@@ -130,24 +130,24 @@ func (c *core) due(now time.Time) bool {
 }
 
 // next is when something has to be done.
-func (c *core) next() time.Time {
+func (c *core) next(now time.Time) time.Time {
 	at := c.look
 	consider := func(t time.Time) {
 		if t.Before(at) {
 			at = t
 		}
 	}
-	if ready := c.pace.ready(); ready.After(c.renew) {
-		consider(ready)
-	} else {
-		consider(c.renew)
+	if len(c.holdings)+len(c.released) > 0 {
+		if ready := c.pace.ready(); ready.After(c.renew) {
+			consider(ready)
+		} else {
+			consider(c.renew)
+		}
 	}
 	for _, h := range c.holdings {
-		if h.answered > 0 && h.applied {
-			if h.share == h.answer.grant {
-				consider(h.end)
-			} else {
-				consider(h.end.Add(c.lease))
+		for _, t := range [...]time.Time{h.end, h.end.Add(c.lease)} {
+			if h.answered > 0 && t.After(now) {
+				consider(t)
 			}
 		}
 	}
@@ -159,8 +159,7 @@ type trip struct {
 	sent     time.Time
 	calls    []*store.Call
 	holdings []*holding // of the first calls
-	reported []reported
-	seqs     []uint64
+	until    []mark
 }
 
 // begin makes the requests of a round trip.
@@ -170,9 +169,9 @@ func (c *core) begin(now time.Time) *trip {
 	c.renew = now.Add(c.o.Period - time.Duration(c.random()*float64(c.o.Period)/10)) // so that hosts do not ask all at once
 	t := &trip{sent: now}
 	for _, h := range c.holdings {
-		r, rep := h.request(now, c.o.Weight, c.lease, c.o.OnOutage)
+		r, until := h.request(now, c.o.Weight, c.lease, c.o.OnOutage)
 		t.calls = append(t.calls, r.call(c.key(h)))
-		t.holdings, t.reported = append(t.holdings, h), append(t.reported, rep)
+		t.holdings, t.until = append(t.holdings, h), append(t.until, until)
 	}
 	t.calls = append(t.calls, c.released...)
 	if c.o.HostTime {
@@ -197,9 +196,9 @@ func (c *core) finish(now time.Time, t *trip) {
 			c.problem = err
 			continue
 		}
-		h.take(a, t.sent, c.margin, t.reported[i])
-		if a.flags&flagMore != 0 && a.flags&flagLearning == 0 {
-			c.want(t.sent.Add(c.o.Period / 2))
+		h.take(a, t.sent, c.margin, t.until[i])
+		if a.again > 0 {
+			c.want(t.sent.Add(a.again + c.o.Period/10)) // they have to apply it first
 		}
 	}
 	if c.problem != nil {

@@ -26,19 +26,31 @@ type holding struct {
 
 	seq uint64 // of the last request
 
-	// Of the traffic since the last answered request:
-	bytes, counted uint64 // now, and then
-	since          time.Time
-	waited         bool
-	waits          bool // at the last look
-	told           bool // the last request said that it waits
+	// Of the traffic:
+	looks [recent]mark // the latest, oldest first
+	since mark         // that the last answered request was made of
+	told  bool         // the last request said that traffic waits,
+	used  shaper.Rate  // or that so much is used
 }
 
-// A usage of the time between two requests, to be subtracted when the later one
-// is answered.
-type reported struct {
-	bytes uint64
-	at    time.Time
+// recent is the number of looks that tell what the traffic does now: half a
+// period passes between the first and the last of them.
+const recent = looks/2 + 1
+
+// A mark is what a look at the traffic saw.
+type mark struct {
+	at      time.Time
+	bytes   uint64
+	waiting bool
+}
+
+// rate is the mean from one mark to a later one.
+func (m mark) rate(to mark) shaper.Rate {
+	elapsed := to.at.Sub(m.at)
+	if elapsed <= 0 || to.bytes < m.bytes {
+		return 0
+	}
+	return shaper.Rate(float64(to.bytes-m.bytes) * 8 / elapsed.Seconds())
 }
 
 func (h *holding) leased(now time.Time) bool { return h.answered > 0 && now.Before(h.end) }
@@ -84,23 +96,54 @@ func (h *holding) fair() shaper.Rate {
 }
 
 // observe takes note of the traffic. It tells whether that is reason to renew at
-// once: traffic waits that the last request did not tell of, and the share is
-// less than the fair one.
+// once: traffic waits that the last request did not tell of, while the share is
+// less than the fair one; or much of what it told of has ended, and others may
+// have that.
 func (h *holding) observe(now time.Time, u Usage) (urgent bool) {
-	if h.since.IsZero() || u.Bytes < h.counted { // at first, or the counter began anew
-		h.counted, h.since = u.Bytes, now
+	look := mark{now, u.Bytes, u.Waiting}
+	if h.since.at.IsZero() || u.Bytes < h.latest().bytes { // at first, or the counter began anew
+		h.looks, h.since = [recent]mark{look, look, look}, look
 	}
-	h.bytes, h.waits = u.Bytes, u.Waiting
-	h.waited = h.waited || u.Waiting
-	return u.Waiting && !h.told && h.share < h.fair()
+	copy(h.looks[:], h.looks[1:])
+	h.looks[recent-1] = look
+	if u.Waiting {
+		return !h.told && h.share < h.fair()
+	}
+	if h.answer.flags&flagWanted == 0 || h.waiting() {
+		return false
+	}
+	before := h.used
+	if h.told {
+		before = h.share
+	}
+	falling := h.looks[recent-2].rate(look) < h.looks[0].rate(look)*7/8 // one request says where it ends
+	return !falling && h.demand() < before*7/8 && before > h.rate()/floor
 }
 
-// request says what the holder has and wants.
-func (h *holding) request(now time.Time, weight float64, lease time.Duration, o Outage) (request, reported) {
+func (h *holding) latest() mark { return h.looks[recent-1] }
+
+// waiting tells whether traffic waits, or did recently.
+func (h *holding) waiting() bool {
+	return h.looks[recent-1].waiting || h.looks[recent-2].waiting
+}
+
+// demand is the mean rate since the last answered request, or what it is by now
+// if that is more, or much less.
+func (h *holding) demand() shaper.Rate {
+	mean, now := h.since.rate(h.latest()), h.looks[0].rate(h.latest())
+	if now < mean*7/8 {
+		return now
+	}
+	return max(mean, now)
+}
+
+// request says what the holder has and wants; until is what it was made of.
+func (h *holding) request(now time.Time, weight float64, lease time.Duration, o Outage) (r request, until mark) {
 	h.seq++
-	r := request{
+	h.told, h.used = h.waiting(), h.demand()
+	r = request{
 		id: h.id, seq: h.seq, lease: lease, rate: h.budget.Rate, version: h.budget.Version, weight: weight,
-		held: h.share, claim: h.share, waiting: h.waited,
+		held: h.share, claim: h.share, demand: h.used, waiting: h.told,
 	}
 	switch {
 	case h.leased(now):
@@ -108,16 +151,12 @@ func (h *holding) request(now time.Time, weight float64, lease time.Duration, o 
 	case o == Open:
 		r.claim = min(h.share, h.fair())
 	}
-	if elapsed := now.Sub(h.since); elapsed > 0 {
-		r.demand = shaper.Rate(float64(h.bytes-h.counted) * 8 / elapsed.Seconds())
-	}
-	h.told = h.waited
-	return r, reported{h.bytes, now}
+	return r, h.latest()
 }
 
 // take takes the answer to the last request, which was sent at a time.
-func (h *holding) take(a answer, sent time.Time, margin time.Duration, rep reported) {
+func (h *holding) take(a answer, sent time.Time, margin time.Duration, until mark) {
 	h.answered, h.answer, h.failed = h.seq, a, false
 	h.end = sent.Add(a.valid - margin)
-	h.counted, h.since, h.waited = rep.bytes, rep.at, h.waits
+	h.since = until
 }

@@ -69,7 +69,7 @@ func (c *Client) Run(ctx context.Context) error {
 		}
 		c.turn(ctx)
 		c.publish()
-		timer.Reset(time.Until(c.core.next()))
+		timer.Reset(time.Until(c.core.next(time.Now())))
 	}
 }
 

@@ -10,7 +10,8 @@
 -- this moment, "claim" what of that it may keep while the state learns.
 --
 -- Answer: grant, ms that it is valid, target, fair share, rate and version of the
--- cluster, flags, number of holders.
+-- cluster, flags, number of holders, ms until those who have too much are
+-- expected to have said that they use less; 0 if there is nothing to wait for.
 --
 -- The invariant: what all holders may be using never exceeds the rate. A holder
 -- may be using the most of what it held when it last spoke and of what it was
@@ -20,7 +21,8 @@ local FLOOR, FLOORS = 0.01, 0.015 -- of the rate: an idle holder's; all idle hol
 local SLACK = 1.05                -- above what was used, for who is not waiting
 local STILL = 0.01                -- smaller changes are not worth one
 local MOST = 9007199254740991     -- numbers are exact to here
-local LEARNING, DISAGREES, MORE = 1, 2, 4
+local PERIODS = 4                 -- that a lease lasts
+local LEARNING, DISAGREES, WANTED = 1, 2, 4
 
 local names = {'action', 'now', 'id', 'seq', 'answered', 'lease', 'rate', 'version', 'weight', 'held', 'claim', 'demand', 'waiting'}
 local me = {}
@@ -97,7 +99,7 @@ if me.action == 'release' then
     holders[me.id] = nil
   end
   if next(holders) then redis.call('HSET', key, '@', string.format('%.0f %.0f', now, created)) end
-  return {0, 0, 0, 0, 0, me.version, 0, 0}
+  return {0, 0, 0, 0, 0, me.version, 0, 0, 0}
 end
 
 local stale = was and me.seq <= was.seq -- a duplicate: it changes nothing
@@ -138,14 +140,16 @@ if left > 0 and active > 0 then
   end
 end
 
--- What others may be using, and what they wait for.
-local others, lacking = 0, 0
+-- What others may be using, what they wait for, and when they will have shrunk.
+local others, lacking, shrunk, wanted = 0, 0, now, false
 for _, h in pairs(holders) do
   h.target = math.floor(h.target)
   if h ~= self then
     local out = math.max(h.held, h.grant)
     others = others + out
+    wanted = wanted or h.waiting > 0
     if h.target > out * (1 + STILL) then lacking = lacking + h.target - out end
+    if out > h.target * (1 + STILL) then shrunk = math.max(shrunk, h.expiry - me.lease + me.lease / PERIODS) end
   end
 end
 
@@ -170,5 +174,7 @@ end
 local flags = 0
 if learning then flags = flags + LEARNING end
 if self.rate ~= rate then flags = flags + DISAGREES end
-if grant < self.target * (1 - 2 * STILL) then flags = flags + MORE end
-return {grant, self.expiry - now, self.target, math.floor(rate * self.weight / weights), rate, version, flags, n}
+if wanted then flags = flags + WANTED end
+local again = 0
+if not learning and grant < self.target * (1 - STILL) then again = math.floor(shrunk - now) end
+return {grant, self.expiry - now, self.target, math.floor(rate * self.weight / weights), rate, version, flags, n, again}

@@ -23,7 +23,7 @@ const exact = 1<<53 - 1
 const (
 	flagLearning = 1 << iota
 	flagDisagrees
-	flagMore
+	flagWanted // others have traffic waiting
 )
 
 // timeArgument is the place of the time among the script's arguments.
@@ -53,6 +53,7 @@ type answer struct {
 	version int64
 	flags   int64
 	holders int
+	again   time.Duration // until more can be had; 0 for not
 }
 
 var tag = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D", ":", "%3A")
@@ -79,10 +80,10 @@ func (r request) call(key string) *store.Call {
 
 func parse(value any) (answer, error) {
 	fields, ok := value.([]any)
-	if !ok || len(fields) != 8 {
+	if !ok || len(fields) != 9 {
 		return answer{}, fmt.Errorf("read lease: answer %v: another version of shaperd's script?", value)
 	}
-	var n [8]int64
+	var n [9]int64
 	for i, f := range fields {
 		switch f := f.(type) {
 		case int64:
@@ -98,5 +99,6 @@ func parse(value any) (answer, error) {
 	return answer{
 		grant: shaper.Rate(n[0]), valid: time.Duration(n[1]) * time.Millisecond, target: shaper.Rate(n[2]), fair: shaper.Rate(n[3]),
 		rate: shaper.Rate(n[4]), version: n[5], flags: n[6], holders: int(n[7]),
+		again: time.Duration(n[8]) * time.Millisecond,
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"shaperd/internal/admin"
 
@@ -71,6 +72,8 @@ func TestWarningsSayWhatIsWrong(t *testing.T) {
 		s.Links[1].Unshaped = 1234
 		s.Relays[0].State = "drained"
 		s.Reloads.LastError = []string{"secret"}
+		far := time.Date(2036, 3, 6, 12, 0, 0, 0, time.UTC)
+		s.Overrides = append(s.Overrides, admin.Override{Class: "web", Rate: "1mbit", Until: &far})
 	}}).status), desktop)
 	b.until(drawn)
 	got := strings.Join(texts(b, "#warnings li"), "\n")
@@ -84,6 +87,12 @@ func TestWarningsSayWhatIsWrong(t *testing.T) {
 	}
 	if n := strings.Count(got, "\n") + 1; n != 7 || strings.Contains(got, "secret") {
 		t.Errorf("%d warnings, want 7 without secrets:\n%s", n, got)
+	}
+	if n := strings.Count(got, "next reload"); n > 0 {
+		t.Errorf("a daemon that ends is said to reload:\n%s", got)
+	}
+	if got := strings.Join(texts(b, "#overrides li"), "\n"); !strings.Contains(got, "web: rate 1mbit, until 2036-03-06 12:00") {
+		t.Errorf("an override that ends in years: %s", got)
 	}
 	well.Store(true)
 	b.until(`document.getElementById('warnings').hidden && document.getElementById('state').textContent === 'ready'`)

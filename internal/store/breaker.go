@@ -21,8 +21,8 @@ type breaker struct {
 	random func() float64 // in [0, 1)
 
 	mu         sync.Mutex
-	problem    *Problem // of the last request that was decided; nil when it was answered
-	failures   int      // in a row
+	problem    *AwayError // of the last request that was decided; nil when it was answered
+	failures   int        // in a row
 	open       bool
 	until      time.Time // while open: no request before that
 	probing    bool      // while open: one is under way
@@ -32,7 +32,7 @@ type breaker struct {
 func newBreaker() *breaker { return &breaker{random: rand.Float64} }
 
 // last returns what the last request failed with, nil if it did not.
-func (b *breaker) last() *Problem {
+func (b *breaker) last() *AwayError {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.problem
@@ -40,7 +40,7 @@ func (b *breaker) last() *Problem {
 
 // allow says whether a request may be made now. If so, its end must be
 // reported with the ticket; if not, the problem says why.
-func (b *breaker) allow(now time.Time) (ticket uint64, refused *Problem) {
+func (b *breaker) allow(now time.Time) (ticket uint64, refused *AwayError) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open {
@@ -55,7 +55,7 @@ func (b *breaker) allow(now time.Time) (ticket uint64, refused *Problem) {
 
 // report tells how a request ended: with a problem; or answered, which it may
 // be with an error of its own; or neither, when its caller gave up.
-func (b *breaker) report(ticket uint64, now time.Time, p *Problem, answered bool) {
+func (b *breaker) report(ticket uint64, now time.Time, p *AwayError, answered bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {

@@ -11,7 +11,7 @@ import (
 func TestAnOpenBreakerLetsOneProbeThroughAfterEachBackoff(t *testing.T) {
 	b := &breaker{random: func() float64 { return 0.5 }} // three quarters of a backoff
 	now := time.Unix(0, 0)
-	away := &Problem{What: "away"}
+	away := &AwayError{What: "away"}
 	fail := func() {
 		t.Helper()
 		ticket, refused := b.allow(now)
@@ -23,8 +23,8 @@ func TestAnOpenBreakerLetsOneProbeThroughAfterEachBackoff(t *testing.T) {
 	for range tolerated {
 		fail()
 	}
-	for i, backoff := range []time.Duration{75, 150, 300, 600, 1200, 2250, 2250} {
-		backoff *= time.Millisecond
+	for i, ms := range []int{75, 150, 300, 600, 1200, 2250, 2250} {
+		backoff := time.Duration(ms) * time.Millisecond
 		if _, refused := b.allow(now.Add(backoff - 1)); refused != away {
 			t.Fatalf("probe %d: allowed before the backoff's end", i)
 		}
@@ -58,7 +58,7 @@ func TestReportsOfBeforeDoNotChangeABreaker(t *testing.T) {
 	old, _ := b.allow(now)
 	for range tolerated {
 		ticket, _ := b.allow(now)
-		b.report(ticket, now, &Problem{}, true)
+		b.report(ticket, now, &AwayError{}, true)
 	}
 	b.report(old, now, nil, true)
 	if _, refused := b.allow(now); refused == nil {
@@ -80,7 +80,7 @@ func TestARequestThatIsNotPermittedKeepsNoOtherOut(t *testing.T) {
 		if refused != nil {
 			t.Fatal("refused")
 		}
-		b.report(ticket, now, &Problem{local: true}, true)
+		b.report(ticket, now, &AwayError{local: true}, true)
 	}
 	if b.last() == nil {
 		t.Error("no problem is known")

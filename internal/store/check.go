@@ -23,7 +23,7 @@ type Report struct {
 // oldest is the first version whose scripts may write after they asked for the time.
 var oldest = [2]int{5, 0}
 
-// Check asks the server about itself. It returns a *Problem for a server that is
+// Check asks the server about itself. It returns an *AwayError for a server that is
 // of no use, with what is known of it till then. It blocks for a few requests.
 func (s *Store) Check(ctx context.Context) (Report, error) {
 	r := Report{Server: s.place.String(), Mode: s.mode()}
@@ -55,13 +55,13 @@ func (s *Store) Check(ctx context.Context) (Report, error) {
 	r.Role, r.Eviction = info["role"], info["maxmemory_policy"]
 	switch {
 	case tooOld(info["redis_version"]):
-		return r, &Problem{Server: r.Server, What: "too old", Err: fmt.Errorf("version %s", r.Version),
+		return r, &AwayError{Server: r.Server, What: "too old", Err: fmt.Errorf("version %s", r.Version),
 			Cure: "Redis 5.0 or newer, or any Valkey, is needed"}
 	case r.Role == "slave":
-		return r, &Problem{Server: r.Server, What: "a replica, which cannot be written to", Err: errors.New("its role is slave"),
+		return r, &AwayError{Server: r.Server, What: "a replica, which cannot be written to", Err: errors.New("its role is slave"),
 			Cure: "name the master, or the Sentinels that know it"}
 	case r.Mode == "standalone" && info["redis_mode"] == "cluster":
-		return r, &Problem{Server: r.Server, What: "a node of a Redis Cluster", Err: errors.New("its mode is cluster"),
+		return r, &AwayError{Server: r.Server, What: "a node of a Redis Cluster", Err: errors.New("its mode is cluster"),
 			Cure: "name several of its nodes"}
 	}
 	return r, nil

@@ -9,7 +9,7 @@
 // A Redis that is away costs nothing: each request has a deadline, and after a
 // few failures a circuit breaker refuses requests without making them, but for
 // one now and then that tries. An error of the server or of the way to it is a
-// *Problem, which says what is wrong and what cures it.
+// *AwayError, which says what is wrong and what cures it.
 //
 // A Store owns its connections, and Close ends them. All methods may be called
 // from any goroutine; those with a context block for no longer than the

@@ -62,7 +62,7 @@ func (s *Store) request(ctx context.Context, cmds []redis.Cmder, next func(conte
 			cmd.SetErr(err)
 		}
 	}
-	var worst *Problem
+	var worst *AwayError
 	for _, cmd := range cmds {
 		if p := s.explain(cmd.Err()); p != nil {
 			cmd.SetErr(p)

@@ -26,7 +26,7 @@ type Call struct {
 	Args   []any
 
 	Value any   // int64, string, nil, or []any of these
-	Err   error // *Problem, or what the script says
+	Err   error // *AwayError, or what the script says
 }
 
 // Do runs the calls in one round trip, and in another one those whose script the

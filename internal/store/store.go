@@ -109,7 +109,7 @@ func (s *Store) Timeout() time.Duration { return s.timeout }
 // Close ends the connections.
 func (s *Store) Close() error { return s.client.Close() }
 
-// Problem returns what the last request failed with, a *Problem, or nil when it
+// Problem returns what the last request failed with, an *AwayError, or nil when it
 // was answered or there was none yet. It asks nobody.
 func (s *Store) Problem() error {
 	if p := s.breaker.last(); p != nil {

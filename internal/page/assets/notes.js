@@ -21,10 +21,16 @@ export function next(status, now) {
   return `${when}, in ${format.span(left)}: ${what}`;
 }
 
-export function overrides(status) {
+// overrides are what was set by hand; now is the daemon's clock.
+export function overrides(status, now) {
   return status.overrides.map((o) => {
     const what = ['rate', 'ceil', 'burst'].filter((k) => o[k]).map((k) => `${k} ${o[k]}`).join(', ');
-    return `${place(o)}: ${what}, ${o.until ? `until ${format.clock(o.until).time}` : 'until the next reload'}`;
+    let until = 'the next reload';
+    if (o.until) {
+      const { day, time } = format.clock(o.until);
+      until = (Date.parse(o.until) - now) / 1000 < 86400 ? time : `${day} ${time}`;
+    }
+    return `${place(o)}: ${what}, until ${until}`;
   });
 }
 
@@ -40,8 +46,9 @@ export function warnings(status) {
   for (const l of status.links) {
     if (l.unshaped > 0) all.push(`${l.name}: ${format.count(l.unshaped)} packets passed that no class took`);
   }
+  const cure = status.state === 'draining' ? '' : '; the next reload starts it again';
   for (const r of status.relays) {
-    if (r.state !== 'serving') all.push(`relay ${r.name}: ${r.state}, ${format.count(r.sessions)} sessions; the next reload starts it again`);
+    if (r.state !== 'serving') all.push(`relay ${r.name}: ${r.state}, ${format.count(r.sessions)} sessions${cure}`);
   }
   return all;
 }

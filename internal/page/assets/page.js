@@ -56,7 +56,7 @@ function show(status, now) {
   fact('overrides', status.overrides.length === 0 ? 'none' : format.count(status.overrides.length));
   fact('next change', notes.next(status, now));
   list('warnings', notes.warnings(status));
-  list('overrides', notes.overrides(status));
+  list('overrides', notes.overrides(status, now));
   $('version').textContent = `shaperd ${status.version}`;
 
   const t = performance.now() / 1000;

@@ -112,9 +112,8 @@ func TestAProblemSaysWhatIsWrongAndTheCure(t *testing.T) {
 			s := open(t, tt.in(t))
 			c := call()
 			err := s.Do(context.Background(), c)
-			var p *store.Problem
-			if !errors.As(err, &p) {
-				t.Fatalf("Do = %v, value %v; want a *Problem", err, c.Value)
+			if _, ok := errors.AsType[*store.AwayError](err); !ok {
+				t.Fatalf("Do = %v, value %v; want an *AwayError", err, c.Value)
 			}
 			got := strings.ReplaceAll(regexp.MustCompile(`[0-9a-f]{40}`).ReplaceAllString(err.Error(), "SCRIPT"), "127.0.0.1:", "")
 			if got = regexp.MustCompile(`\b\d{4,5}\b`).ReplaceAllString(got, "PORT"); got != tt.want {
@@ -136,7 +135,7 @@ func rewrite(t *testing.T, path, text string) {
 
 func words(s string) []any {
 	var all []any
-	for _, w := range strings.Fields(s) {
+	for w := range strings.FieldsSeq(s) {
 		all = append(all, w)
 	}
 	return all

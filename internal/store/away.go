@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Problem is why the cluster's Redis is of no use now.
-type Problem struct {
+// An AwayError is why the cluster's Redis is of no use now.
+type AwayError struct {
 	Server string // host:port, or several of them
 	What   string // is wrong
 	Cure   string
@@ -25,15 +25,15 @@ type Problem struct {
 }
 
 // Error says what is wrong, with which server, and the cure.
-func (p *Problem) Error() string {
+func (p *AwayError) Error() string {
 	return fmt.Sprintf("redis %s: %s: %v: %s", p.Server, p.What, p.Err, p.Cure)
 }
 
 // Unwrap returns the cause.
-func (p *Problem) Unwrap() error { return p.Err }
+func (p *AwayError) Unwrap() error { return p.Err }
 
 // Asked tells whether the server was asked: not while the circuit breaker is open.
-func (p *Problem) Asked() bool { return !p.refused }
+func (p *AwayError) Asked() bool { return !p.refused }
 
 // ACL is the rule that a Redis user for shaperd needs.
 const ACL = "~shaperd:* +@read +@write -@dangerous +eval +evalsha +time +ping +info +command +cluster|slots"
@@ -68,15 +68,14 @@ var complaints = []struct {
 
 // explain returns what an error says of the server; nil when it says nothing:
 // no error, or an answer such as a script's own error.
-func (s *Store) explain(err error) *Problem {
-	var p *Problem
+func (s *Store) explain(err error) *AwayError {
 	if err == nil || err.Error() == redis.Nil.Error() {
 		return nil
 	}
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*AwayError](err); ok {
 		return p
 	}
-	p = &Problem{Server: s.place.String(), Err: err}
+	p := &AwayError{Server: s.place.String(), Err: err}
 	if s.sentinel != "" {
 		p.Server = fmt.Sprintf("%q of Sentinels %s", s.sentinel, s.place)
 	}
@@ -84,8 +83,7 @@ func (s *Store) explain(err error) *Problem {
 		p.What, p.Cure, p.Err = "unknown", "name a master that the Sentinels watch", errors.New("the Sentinels know no such master")
 		return p
 	}
-	var answer redis.Error
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[redis.Error](err); ok {
 		p.Err = answer
 		text := answer.Error()
 		for _, c := range complaints {

@@ -1,0 +1,73 @@
+-- Takes from a bucket all of a cost, or nothing.
+--
+-- KEYS  the bucket; the marker of the data set; with a key, the index of keys
+-- ARGV  rate, burst, cost; with a key, the key and how many there may be
+--
+-- A unit is a bit, or the 28,800th part of a request; the rate is per second.
+-- What does not make a whole unit is carried, in millionths. All numbers stay
+-- below 2^53, so that all of them are exact.
+--
+-- A bucket that is not there was empty when the data set was made, and has earned
+-- since. So it is full, as what expired is, unless the data set has been lost.
+local rate, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+local function whole(n) return string.format('%.0f', n) end
+
+local level, rem, at
+local held = redis.call('GET', KEYS[1])
+if held then
+	level, rem, at = string.match(held, '^(%d+) (%d+) (%d+)$')
+	level, rem, at = tonumber(level) or 0, tonumber(rem) or 0, tonumber(at) or now
+else
+	level, rem, at = 0, 0, tonumber(redis.call('GET', KEYS[2]) or '')
+	if not at or at > now then
+		redis.call('SET', KEYS[2], whole(now))
+		at = now
+	end
+end
+
+-- A clock that was set back earns nothing for the time before.
+local back = at > now
+local elapsed = math.max(now - at, 0)
+local seconds = math.floor(elapsed / 1000000)
+if seconds * rate >= burst then
+	level, rem = burst, 0
+else
+	local part, low = elapsed - seconds * 1000000, rate % 1000000
+	rem = rem + part * low
+	level = level + seconds * rate + part * ((rate - low) / 1000000) + math.floor(rem / 1000000)
+	rem = rem % 1000000
+	if level >= burst then
+		level, rem = burst, 0
+	end
+end
+
+local index = KEYS[3]
+if index and not held then
+	-- Two that are full go for each that comes.
+	local full = redis.call('ZRANGEBYSCORE', index, '-inf', whole(now), 'LIMIT', 0, 2)
+	if #full > 0 then
+		redis.call('ZREM', index, unpack(full))
+	end
+	if redis.call('ZCARD', index) >= tonumber(ARGV[5]) and not redis.call('ZSCORE', index, ARGV[4]) then
+		local first = redis.call('ZRANGE', index, 0, 0, 'WITHSCORES')
+		return {-1, math.max(first[2] - now, 1), 0}
+	end
+end
+
+local granted = level >= cost
+if granted then
+	level = level - cost
+end
+if granted or back and held then
+	-- It expires when it is full, not a millisecond earlier.
+	local fill = (burst - level) / rate
+	redis.call('SET', KEYS[1], whole(level) .. ' ' .. whole(rem) .. ' ' .. whole(now), 'PX', whole(math.ceil(fill * 1000) + 1))
+	if index then
+		redis.call('ZADD', index, whole(now + math.ceil(fill * 1000000)), ARGV[4])
+		redis.call('PEXPIRE', index, whole(math.ceil(burst / rate * 1000) + 1))
+	end
+end
+return {granted and 1 or 0, level, rem}
