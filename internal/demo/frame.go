@@ -100,7 +100,7 @@ func (p *painter) header(f *frame, width int) {
 // Where there is no room for the names, there is only the current one's.
 func (p *painter) steps(names []string, current int, elapsed, total time.Duration, width int) {
 	clock := fmt.Sprintf("%.0f of %.0f s", math.Floor(min(elapsed, total).Seconds()), total.Seconds())
-	if used := len(strings.Join(names, "   ")) + 3; used > width {
+	if used := len(strings.Join(names, "   ")) + 3; used+1+len(clock) > width {
 		name := fmt.Sprintf("%s (%d of %d)", names[current], current+1, len(names))
 		p.line(" ", p.sgr(bold, p.current+" "+name), p.sgr(faint, pad(clock, width-3-len(name))))
 		return
