@@ -20,7 +20,7 @@ LINTER := bin/golangci-lint
 NFPM := bin/nfpm
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-kernel test test-vm test-systemd build lint fix fuzz bench bench-relay bench-kernel bpf man install deb rpm clean
+.PHONY: help run demo demo-kernel demo-shared test test-vm test-systemd build lint fix fuzz bench bench-relay bench-kernel bpf man install deb rpm clean
 
 help: ## show these targets
 	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
@@ -35,6 +35,10 @@ demo: build ## four classes on loopback: live bars, then a table of what was mea
 demo-kernel: build ## as root: a router in a network namespace shapes with the kernel, both ways
 	sh tools/deps.sh demo-kernel
 	bin/shaperd demo --kernel
+
+demo-shared: build ## three daemons share one rate by a Redis, which dies and comes back empty
+	sh tools/deps.sh demo-shared
+	bin/shaperd demo --shared
 
 test: ## install what the tests need, then run all of them with the race detector
 	sh tools/deps.sh test

@@ -42,13 +42,16 @@ rpm              rpm                  what is in a package
 demo-kernel) needs='
 ip               iproute2             tc, which deletes a qdisc
 ' ;;
+demo-shared) needs='
+redis-server     redis-server         what hosts share a rate by
+' ;;
 bpf) needs='
 clang-14         clang-14             compiler
 llvm-strip-14    llvm-14              without debugging information
 /usr/include/bpf/bpf_helpers.h libbpf-dev helpers
 ' ;;
 *)
-	echo "usage: deps.sh test|test-vm|test-systemd|demo-kernel|bench-relay|bench-kernel|bpf" >&2
+	echo "usage: deps.sh test|test-vm|test-systemd|demo-kernel|demo-shared|bench-relay|bench-kernel|bpf" >&2
 	exit 2
 	;;
 esac

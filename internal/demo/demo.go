@@ -36,10 +36,13 @@ type Options struct {
 }
 
 // An OffError says what was not as promised.
-type OffError struct{ What string }
+type OffError struct {
+	What    string
+	Percent int // the tolerance
+}
 
 func (e *OffError) Error() string {
-	return fmt.Sprintf("off by more than %d %%: %s", Tolerance, e.What)
+	return fmt.Sprintf("off by more than %d %%: %s", e.Percent, e.What)
 }
 
 // Run shows the demo on out: as moving bars if that is a terminal, else as a
@@ -64,8 +67,8 @@ var phases = []phase{
 	{"web is back", "", "The web's servers send again. Its guarantee is there at once, whatever bulk had borrowed."},
 }
 
-// about returns the name of a step, and what it shows; the one after the phases is the bursts.
-func about(step int) (name, text string) {
+// stepText returns the name of a step, and what it shows; the one after the phases is the bursts.
+func stepText(step int) (name, text string) {
 	if step < len(phases) {
 		return phases[step].name, phases[step].text
 	}
@@ -97,11 +100,8 @@ func run(ctx context.Context, out io.Writer, asJSON bool, length time.Duration, 
 	if err := d.connect(ctx, cancel); err != nil {
 		return err
 	}
-	if asJSON {
-		d.view = newView(io.Discard)
-	} else {
-		d.view = newView(out)
-	}
+	d.view = newView(out, asJSON)
+	d.view.open()
 	err := d.steps(ctx, length, promised)
 	d.view.close()
 	if err != nil {
@@ -263,8 +263,8 @@ func (d *demo) until(ctx context.Context, ok func() bool) error {
 }
 
 // frame is what is to be seen now, with rates taken over the window before.
-func (d *demo) frame(now, window time.Duration) frame {
-	f := frame{elapsed: now, total: d.total, step: d.step, link: float64(d.link.Rate)}
+func (d *demo) frame(now, window time.Duration) *frame {
+	f := &frame{elapsed: now, total: d.total, step: d.step, link: float64(d.link.Rate)}
 	for _, c := range d.classes {
 		f.connections += len(c.clients)
 	}

@@ -128,11 +128,11 @@ func mustLeaveTheTerminal(t *testing.T, last string, run func(context.Context, *
 func TestADumbTerminalGetsLines(t *testing.T) {
 	t.Setenv("TERM", "dumb")
 	_, program := pty(t)
-	if _, ok := newView(program).(*lines); !ok {
+	if _, ok := newView(program, false).(*lines); !ok {
 		t.Error("no lines")
 	}
 	t.Setenv("TERM", "xterm")
-	if _, ok := newView(program).(*screen); !ok {
+	if _, ok := newView(program, false).(*screen); !ok {
 		t.Error("no screen")
 	}
 }

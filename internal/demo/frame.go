@@ -48,6 +48,18 @@ func (f *frame) render(s style, width, height int) []string {
 	return p.fit(height)
 }
 
+func (f *frame) text() (about string, lines []string) {
+	name, text := stepText(f.step)
+	if f.rates != nil {
+		var cells []string
+		for _, r := range f.rates {
+			cells = append(cells, fmt.Sprintf("%s %.1f of %s", r.class.Name, r.rate/1e6, inMbit(r.total())))
+		}
+		lines = append(lines, fmt.Sprintf("%4.0f s  %s mbit", f.elapsed.Truncate(time.Second).Seconds(), strings.Join(cells, ", ")))
+	}
+	return name + ": " + text, lines
+}
+
 // A painter collects the lines of a frame.
 type painter struct {
 	style
@@ -73,11 +85,11 @@ func (p *painter) header(f *frame, width int) {
 	p.line()
 	var names []string
 	for i := range len(phases) + 1 {
-		name, _ := about(i)
+		name, _ := stepText(i)
 		names = append(names, name)
 	}
 	p.steps(names, f.step, f.elapsed, f.total, width)
-	_, text := about(f.step)
+	_, text := stepText(f.step)
 	for _, l := range wrap(text, width-5) {
 		p.line("   ", l)
 	}
@@ -85,7 +97,14 @@ func (p *painter) header(f *frame, width int) {
 }
 
 // steps draws which steps there are and which is the current one, and the clock.
+// Where there is no room for the names, there is only the current one's.
 func (p *painter) steps(names []string, current int, elapsed, total time.Duration, width int) {
+	clock := fmt.Sprintf("%.0f of %.0f s", math.Floor(min(elapsed, total).Seconds()), total.Seconds())
+	if used := len(strings.Join(names, "   ")) + 3; used+1+len(clock) > width {
+		name := fmt.Sprintf("%s (%d of %d)", names[current], current+1, len(names))
+		p.line(" ", p.sgr(bold, p.current+" "+name), p.sgr(faint, pad(clock, width-3-len(name))))
+		return
+	}
 	steps, used := "", 0
 	for i, name := range names {
 		code, sign := faint, " "
@@ -98,7 +117,6 @@ func (p *painter) steps(names []string, current int, elapsed, total time.Duratio
 		steps += " " + p.sgr(code, sign+" "+name)
 		used += 3 + len(name)
 	}
-	clock := fmt.Sprintf("%.0f of %.0f s", math.Floor(min(elapsed, total).Seconds()), total.Seconds())
 	p.line(steps, p.sgr(faint, p.clip(pad(clock, width-used), width-used)))
 }
 

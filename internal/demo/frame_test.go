@@ -112,16 +112,18 @@ func TestFramesOfAnySizeAreDrawn(t *testing.T) {
 
 func TestLinesTellASecondEach(t *testing.T) {
 	var out bytes.Buffer
-	v := newView(&out)
+	v := newView(&out, false)
+	v.open()
 	for now := time.Duration(0); now < 5*time.Second; now += 20 * time.Millisecond {
 		if !v.due(now) {
 			continue
 		}
 		f := ratesFrame(t, int(now/(2*time.Second)), 0.99)
 		f.elapsed = now
-		v.draw(f)
+		v.draw(&f)
 	}
-	v.draw(burstsFrame(t))
+	bursts := burstsFrame(t)
+	v.draw(&bursts)
 	v.close()
 	golden(t, "lines.txt", out.String())
 }

@@ -57,7 +57,7 @@ type kernelDemo struct {
 	total      time.Duration
 	begins     []time.Duration // of the phases and of the repair, since base
 	step       int             // in kernelPhases, or after them: the repair
-	view       kernelView
+	view       view
 	report     kernelReport
 }
 
@@ -71,7 +71,7 @@ func RunKernel(ctx context.Context, out io.Writer, o KernelOptions) error {
 }
 
 func runKernel(ctx context.Context, out io.Writer, o KernelOptions, phases []kernelPhase, promised promiser) error {
-	d := &kernelDemo{view: newKernelView(out, o.JSON)}
+	d := &kernelDemo{view: newView(out, o.JSON)}
 	for _, p := range phases {
 		d.begins = append(d.begins, d.total)
 		d.total += p.settle + p.length

@@ -90,6 +90,20 @@ func (f *kernelFrame) render(s style, width, height int) []string {
 	return nil
 }
 
+func (f *kernelFrame) text() (about string, lines []string) {
+	for _, c := range f.directions {
+		var cells []string
+		for _, r := range c.rows {
+			cells = append(cells, fmt.Sprintf("%s %.1f of %s", r.class.Name, r.rate/1e6, inMbit(r.total())))
+		}
+		lines = append(lines, fmt.Sprintf("%4.0f s  %-8s  %s mbit", f.elapsed.Truncate(time.Second).Seconds(), c.name, strings.Join(cells, ", ")))
+	}
+	if f.step < len(kernelPhases) {
+		return kernelPhases[f.step].name + ": " + kernelPhases[f.step].text, lines
+	}
+	return repairName + ": " + repairText, lines
+}
+
 // kernelSteps names the phases, and the repair.
 func kernelSteps() (names []string) {
 	for _, k := range kernelPhases {
@@ -121,6 +135,11 @@ func (p *painter) plots(f *kernelFrame, width int, much detail) {
 	}
 	heads, axis := []string{strings.Repeat(" ", kernelNameWidth)}, []string{strings.Repeat(" ", kernelNameWidth)}
 	total := []string{" " + p.sgr(bold, pad("link", 1-kernelNameWidth))}
+	var labels []string
+	for _, k := range kernelPhases {
+		labels = append(labels, k.label)
+	}
+	labels = append(labels, repairName)
 	for i, c := range f.directions {
 		title := pad(p.clip(fmt.Sprintf("%s, %s mbit", c.name, inMbit(c.link)), p.bar), -p.bar)
 		bar, sum := p.shares(&c)
@@ -130,7 +149,7 @@ func (p *painter) plots(f *kernelFrame, width int, much detail) {
 			rate = pad(fmt.Sprintf("%.1f", sum/1e6), kernelValueWidth)
 		}
 		heads = append(heads, gap(i), p.sgr(bold, title), unit)
-		axis = append(axis, gap(i), p.sgr(faint, p.axisOf(f, room)))
+		axis = append(axis, gap(i), p.sgr(faint, p.axisOf(f.begins, labels, f.total, room)))
 		total = append(total, gap(i), bar, rate)
 	}
 	p.line(strings.TrimRight(strings.Join(heads, ""), " "))
@@ -144,15 +163,10 @@ func (p *painter) plots(f *kernelFrame, width int, much detail) {
 }
 
 // axisOf names the steps below a plot, each where it begins.
-func (p *painter) axisOf(f *kernelFrame, width int) string {
-	var labels []string
-	for _, k := range kernelPhases {
-		labels = append(labels, k.label)
-	}
-	labels = append(labels, repairName)
+func (p *painter) axisOf(begins []time.Duration, labels []string, total time.Duration, width int) string {
 	cells := []rune(strings.Repeat(" ", width))
-	for i, begin := range f.begins {
-		at := int(float64(begin) / float64(f.total) * float64(p.bar))
+	for i, begin := range begins {
+		at := int(float64(begin) / float64(total) * float64(p.bar))
 		label := []rune(p.axisMark + labels[i])
 		copy(cells[max(min(at, width-len(label)), 0):], label)
 	}

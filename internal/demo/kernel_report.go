@@ -54,7 +54,7 @@ func (r *kernelReport) err() error {
 	if wrong == nil {
 		return nil
 	}
-	return &OffError{strings.Join(wrong, "; ")}
+	return &OffError{strings.Join(wrong, "; "), Tolerance}
 }
 
 // print writes the picture of all of it, and the report as a table.

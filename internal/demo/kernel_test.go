@@ -102,7 +102,7 @@ func TestKernelFramesOfAnySizeAreDrawn(t *testing.T) {
 
 func TestKernelLinesTellASecondEach(t *testing.T) {
 	var out bytes.Buffer
-	v := newKernelView(&out, false)
+	v := newView(&out, false)
 	v.open()
 	for now := time.Duration(0); now < 16*time.Second; now += 100 * time.Millisecond {
 		if v.due(now) {
@@ -112,7 +112,7 @@ func TestKernelLinesTellASecondEach(t *testing.T) {
 	v.close()
 	golden(t, "kernel-lines.txt", out.String())
 	var none bytes.Buffer
-	v = newKernelView(&none, true)
+	v = newView(&none, true)
 	v.open()
 	v.draw(kernelDemoAt(t, time.Second).frame(time.Second))
 	v.close()

@@ -72,7 +72,7 @@ func (r *report) err() error {
 	if wrong == nil {
 		return nil
 	}
-	return &OffError{strings.Join(wrong, ", ")}
+	return &OffError{strings.Join(wrong, ", "), Tolerance}
 }
 
 // writeJSON writes a report for programs.
@@ -112,7 +112,7 @@ func (r *report) table(s style, width int) []string {
 			t.row(i, c.Class, c.Promised/1e6, c.Measured/1e6, off, math.Abs(c.Off) > Tolerance, fairness, c.Reason)
 		}
 	}
-	name, _ := about(len(phases))
+	name, _ := stepText(len(phases))
 	t.head(name, "at most", "at once", "reached", "", "kib; delay makes it less")
 	for i, b := range r.Bursts {
 		off := b.off()

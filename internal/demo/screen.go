@@ -10,21 +10,31 @@ import (
 	"golang.org/x/term"
 )
 
-// A view shows frames while they come.
+// A moment is what is to be seen at one time.
+type moment interface {
+	render(s style, width, height int) []string // for a terminal
+	text() (about string, lines []string)       // what the step shows, and how it is now, for logs and pipes
+}
+
+// A view shows moments while they come.
 type view interface {
-	due(now time.Duration) bool // whether it is time for a frame
-	window() time.Duration      // what the frame's rates are taken over
-	draw(f frame)
+	open()
+	due(now time.Duration) bool // whether it is time for another
+	window() time.Duration      // what rates are taken over
+	draw(m moment)
 	close()
 }
 
-// newView returns the view that suits out: moving bars on a terminal, a line
-// each second elsewhere.
-func newView(out io.Writer) view {
-	if f, ok := terminal(out); ok {
-		return newScreen(f)
+// newView returns the view that suits out: moving pictures on a terminal, a line
+// each second elsewhere, nothing if it is to be quiet.
+func newView(out io.Writer, quiet bool) view {
+	if f, ok := terminal(out); ok && !quiet {
+		return &screen{f, styleOf(os.Getenv), pace{every: 100 * time.Millisecond, over: 500 * time.Millisecond}}
 	}
-	return &lines{out: out, pace: pace{every: time.Second, over: time.Second, next: time.Second}, step: -1}
+	if quiet {
+		out = io.Discard
+	}
+	return &lines{out: out, pace: pace{every: time.Second, over: time.Second, next: time.Second}}
 }
 
 // terminal returns out as one, if it is one that can move its cursor.
@@ -63,17 +73,11 @@ type screen struct {
 	pace
 }
 
-func newScreen(out *os.File) *screen {
-	io.WriteString(out, "\x1b[?1049h\x1b[?25l\x1b[?7l") // second screen, no cursor, no wrapping
-	return &screen{out, styleOf(os.Getenv), pace{every: 100 * time.Millisecond, over: 500 * time.Millisecond}}
-}
+func (s *screen) open() { io.WriteString(s.out, "\x1b[?1049h\x1b[?25l\x1b[?7l") } // second screen, no cursor, no wrapping
 
-func (s *screen) draw(f frame) { s.show(f.render) }
-
-// show draws what render makes of the terminal's size.
-func (s *screen) show(render func(s style, width, height int) []string) {
+func (s *screen) draw(m moment) {
 	width, height := size(s.out)
-	lines := render(s.style, width, height)
+	lines := m.render(s.style, width, height)
 	// As one update, without remains. What is erased is so before a line is
 	// written: after a full one the cursor is still on its last character.
 	text := "\x1b[?2026h\x1b[H\x1b[K" + strings.Join(lines, "\r\n\x1b[K")
@@ -85,27 +89,24 @@ func (s *screen) show(render func(s style, width, height int) []string) {
 
 func (s *screen) close() { io.WriteString(s.out, "\x1b[?7h\x1b[?25h\x1b[?1049l") }
 
-// lines prints a line each second, for logs and pipes.
+// lines prints what each step is about, and lines each second, for logs and pipes.
 type lines struct {
 	out io.Writer
 	pace
-	step int // whose text has been printed
+	about string // that has been printed
 }
 
-func (l *lines) draw(f frame) {
-	if f.step != l.step {
-		l.step = f.step
-		name, text := about(f.step)
-		fmt.Fprintln(l.out, strings.Join(wrap(name+": "+text, 80), "\n"))
+func (l *lines) open() {}
+
+func (l *lines) draw(m moment) {
+	about, lines := m.text()
+	if about != l.about {
+		l.about = about
+		lines = append(wrap(about, 80), lines...)
 	}
-	if f.rates == nil {
-		return
+	for _, line := range lines {
+		fmt.Fprintln(l.out, line)
 	}
-	var cells []string
-	for _, r := range f.rates {
-		cells = append(cells, fmt.Sprintf("%s %.1f of %s", r.class.Name, r.rate/1e6, inMbit(r.total())))
-	}
-	fmt.Fprintf(l.out, "%4.0f s  %s mbit\n", f.elapsed.Truncate(time.Second).Seconds(), strings.Join(cells, ", "))
 }
 
 func (l *lines) close() {}

@@ -30,6 +30,7 @@ type class struct {
 	servers  []*net.TCPConn
 	clients  []*net.TCPConn
 	got      *measure.Recorder // by the number of the connection
+	first    int               // the number of its first connection
 	sent     atomic.Int64      // bytes
 	from     time.Duration     // of got's clock: when the phase's measuring began
 
@@ -78,7 +79,7 @@ func (c *class) connect(ctx context.Context, relay netip.AddrPort, n int) error 
 			return fmt.Errorf("set send buffer: %w", err)
 		}
 		c.receivers.Go(func() {
-			c.got.Count(i, client)
+			c.got.Count(c.first+i, client)
 			c.fail(fmt.Errorf("class %q: a connection ended", c.Name))
 		})
 	}
@@ -103,6 +104,27 @@ func (c *class) keepSending(on bool) {
 			}
 		})
 	}
+}
+
+// sendAt has the servers send a steady rate in bits per second together, until
+// keepSending stops them. What cannot leave is not made up for.
+func (c *class) sendAt(rate float64) {
+	const tick, most = 2 * time.Millisecond, 100 * time.Millisecond
+	c.sending = true
+	c.stopped.Store(false)
+	c.senders.Go(func() {
+		ticks := time.NewTicker(tick)
+		defer ticks.Stop()
+		for n, last := 0, time.Now(); !c.stopped.Load(); n++ {
+			now := <-ticks.C
+			due := int(rate / 8 * min(now.Sub(last), most).Seconds())
+			last = now
+			if !c.send(c.servers[n%len(c.servers)], max(due, 0)) {
+				return
+			}
+			c.sent.Add(int64(due))
+		}
+	})
 }
 
 // sendOnce has one server send n bytes: more of them would take longer to get going.

@@ -1,12 +1,17 @@
 package measure
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // An Arrival is so many bytes of a connection at a time.
 type Arrival struct {
-	At   time.Duration
-	N    int
-	Conn int
+	At    time.Duration // when the receiver had them
+	After time.Duration // when they had not arrived yet: the receiver looked, and had all there was
+	N     int
+	Conn  int
 }
 
 // Rate returns the rate in bytes per second from the first arrival, which only
@@ -41,6 +46,25 @@ func Burst(list []Arrival, from time.Duration, rate float64) (most float64) {
 	for _, a := range list {
 		total += float64(a.N)
 		most = max(most, total-rate*(a.At-from).Seconds())
+	}
+	return most
+}
+
+// Most returns the most bytes that can be shown to have arrived within one window
+// of a length: those that were not there when it began, and had been received
+// when it ended. What a receiver notices late makes it smaller, and nothing
+// makes it larger. The list is in order.
+func Most(list []Arrival, window time.Duration) (most int64) {
+	for _, first := range list {
+		var n int64
+		from := first.After
+		i, _ := slices.BinarySearchFunc(list, from, func(a Arrival, t time.Duration) int { return cmp.Compare(a.At, t) })
+		for ; i < len(list) && list[i].At <= from+window; i++ {
+			if list[i].After >= from {
+				n += int64(list[i].N)
+			}
+		}
+		most = max(most, n)
 	}
 	return most
 }

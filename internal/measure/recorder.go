@@ -24,14 +24,15 @@ func (r *Recorder) Now() time.Duration { return time.Since(r.base) }
 
 // Count notes what arrives on c under the number conn until its stream ends.
 func (r *Recorder) Count(conn int, c *net.TCPConn) {
+	var looked, empty time.Duration // when c was last read, and before that
 	for {
-		n, err := Discard(c)
+		n, err := discard(c, func() { looked, empty = r.Now(), looked })
 		if err != nil {
 			return
 		}
-		at := r.Now()
+		a := Arrival{At: r.Now(), After: empty, N: n, Conn: conn}
 		r.mu.Lock()
-		r.list = append(r.list, Arrival{at, n, conn})
+		r.list = append(r.list, a)
 		r.mu.Unlock()
 	}
 }
@@ -74,13 +75,17 @@ var trash = make([]byte, 4<<20)
 // Discard waits for bytes and takes them out of the kernel's buffer without
 // copying them, which leaves the processor to what is measured. At the end of
 // the stream it returns io.EOF.
-func Discard(c *net.TCPConn) (n int, err error) {
+func Discard(c *net.TCPConn) (n int, err error) { return discard(c, func() {}) }
+
+// discard calls look before each look into the kernel's buffer.
+func discard(c *net.TCPConn, look func()) (n int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
 	var errno error
 	err = raw.Read(func(fd uintptr) bool {
+		look()
 		n, _, errno = syscall.Recvfrom(int(fd), trash, syscall.MSG_TRUNC|syscall.MSG_DONTWAIT)
 		return errno != syscall.EAGAIN
 	})
