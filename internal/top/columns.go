@@ -33,7 +33,7 @@ const (
 	colMinute
 	colBorrowed
 	colWaiting
-	colWait
+	colDelay
 	colDrops
 )
 
@@ -72,7 +72,7 @@ var columns = [...]column{
 		}
 		return []span{{figures.Bytes(r.class.Backlog), quiet(r.class.Backlog == 0, plain)}}
 	}},
-	colWait: {title: "WAIT", width: 6, rank: 6, right: true, cell: func(_ *Model, _ *row, t *track, _ int) []span {
+	colDelay: {title: "DELAY", width: 6, rank: 6, right: true, cell: func(_ *Model, _ *row, t *track, _ int) []span {
 		if t.wait < 0 {
 			return []span{{"-", faint}}
 		}
@@ -141,7 +141,7 @@ func (m *Model) fit(rows []row) (widths [len(columns)]int) {
 	}
 	widths[colName] = min(max(longest, widths[colName]), widestName)
 	if kernel && !relay {
-		widths[colWait] = 0
+		widths[colDelay] = 0
 	}
 	if relay && !kernel {
 		widths[colDrops] = 0

@@ -118,7 +118,7 @@ func (m *Model) notes(s *admin.Status) (all []string) {
 		all = append(all, text)
 	}
 	if s.Next != nil {
-		text := "next change " + s.Next.At.Format("Mon 15:04")
+		text := "next change " + day(s.Next.At, m.now)
 		if n := len(s.Next.Changes); n > 0 {
 			c := s.Next.Changes[0]
 			name := c.Class
@@ -153,5 +153,13 @@ func when(t, now time.Time) string {
 	if t.Sub(now) < 20*time.Hour {
 		return t.Local().Format("15:04:05")
 	}
-	return t.Local().Format("Mon 15:04")
+	return day(t.Local(), now)
+}
+
+// day writes a time with the day, so that it is clear which is meant.
+func day(t, now time.Time) string {
+	if t.Sub(now) < 6*24*time.Hour {
+		return t.Format("Mon 15:04")
+	}
+	return t.Format("Jan 2 15:04")
 }

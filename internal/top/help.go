@@ -15,12 +15,14 @@ KEYS
   q ctrl+c      quit
 
 FIGURES
-  bar           the rate now. Full is the class's ceil, or else the link's rate;
-                % is the guaranteed rate: what is right of it is borrowed
+  NOW           a mean: relay over about 5 seconds, kernel over one or more
+  0 ... ceil    a bar of NOW. Full is the class's ceil, or else the link's rate;
+                % is the guaranteed rate: what is right of it is borrowed. The
+                numbers of the class that is selected are above the keys
   MINUTE        the last minute on the same scale, peaks, since this view began
   BORROW        share of what was just sent that was above the guaranteed rate
   WAITING       relay: sessions that wait for their turn / all; kernel: bytes
-  WAIT          how long a turn was just waited for, on average
+  DELAY         how long a turn was just waited for, on average
   DROPS         packets that the kernel dropped`
 	for line := range strings.Lines(text[1:]) {
 		kind := plain

@@ -92,7 +92,7 @@ func (m *Model) listHead() []string {
 	if len(l.sessions) == 0 {
 		return []string{"", head}
 	}
-	return []string{"", head, m.line(m.width, false, span{m.sessionLine([]string{"CLIENT", "UPSTREAM", "AGE", "NOW", "UP", "DOWN", ""}), faint})}
+	return []string{"", head, m.line(m.width, false, span{m.sessionLine([]string{"CLIENT", "UPSTREAM", "AGE", "NOW", "UP", "DOWN", "STATE"}), faint})}
 }
 
 // listBody are the lines of the sessions from the scroll on.
@@ -101,11 +101,14 @@ func (m *Model) listBody(height int) (lines []string) {
 	for i := l.scroll; i < len(l.sessions) && len(lines) < height; i++ {
 		s := &l.sessions[i]
 		age := figures.Age(time.Duration(s.AgeSeconds * float64(time.Second)))
-		waits := ""
-		if s.Waiting {
-			waits = "waits"
+		state := ""
+		switch {
+		case s.Waiting:
+			state = "waits"
+		case s.State == "draining":
+			state = "drains"
 		}
-		text := m.sessionLine([]string{s.Client, s.Upstream, age, l.rate(s), figures.Bytes(s.Upload), figures.Bytes(s.Download), waits})
+		text := m.sessionLine([]string{s.Client, s.Upstream, age, l.rate(s), figures.Bytes(s.Upload), figures.Bytes(s.Download), state})
 		lines = append(lines, m.line(m.width, false, span{text, plain}))
 	}
 	return lines
@@ -114,8 +117,8 @@ func (m *Model) listBody(height int) (lines []string) {
 // sessionLine sets the cells of a session in columns. The addresses share what
 // the numbers leave; narrow terminals lose the upstream, then the age.
 func (m *Model) sessionLine(cells []string) string {
-	widths := []int{0, 0, 6, 8, 7, 7, 5}
-	rest := m.width - 2*len(widths) - 33
+	widths := []int{0, 0, 6, 8, 7, 7, 6}
+	rest := m.width - 2*len(widths) - 34
 	switch {
 	case rest >= 24:
 		widths[0] = min(rest/2, 47) // the longest address with a port

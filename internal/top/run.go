@@ -12,7 +12,7 @@ import (
 )
 
 // MinInterval is the least time between two questions: the daemon's rates are
-// means of about a second, and a slow line must keep up.
+// means of a second or more, and a slow line must keep up.
 const MinInterval = 250 * time.Millisecond
 
 // Options say how to look. The zero value is of no use: see Interval.

@@ -42,7 +42,7 @@ func office(n int) *admin.Status {
 		Version: "1", PID: 7, Started: began, State: "ready", Policy: "/etc/shaperd/shaperd.yaml", TimeZone: "UTC",
 		Links: []admin.Link{
 			{Name: "eth0 egress", Datapath: "kernel", Rate: 100e6, Achieved: 62.34e6, Unshaped: 12, Classes: []admin.Class{
-				{Name: "voice", Rate: 2e6, Ceil: 10e6, Achieved: 1.1e6, Sent: 137_500 * u, Packets: 700 * u},
+				{Name: "voice", Rate: 2e6, Ceil: 10e6, Burst: 32 << 10, Achieved: 1.1e6, Sent: 137_500 * u, Packets: 700 * u},
 				{Name: "web", Rate: 40e6, Ceil: 100e6, Achieved: 55e6 + 1e6*float64(n%7), Sent: 7e6 * u, Packets: 5000 * u, Borrowed: 1400 * u, Backlog: 48 << 10, Dropped: 3 * u},
 				{Name: "backup", Rate: 10e6, Ceil: 100e6, Achieved: 0},
 			}},

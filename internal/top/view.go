@@ -44,7 +44,11 @@ func (m *Model) frame() string {
 	for len(lines) < m.height-1 {
 		lines = append(lines, "")
 	}
-	lines = append(lines[:max(min(len(lines), m.height-1), 0)], m.footer(place))
+	lines = lines[:max(min(len(lines), m.height-1), 0)]
+	if m.detailed() {
+		lines[len(lines)-1] = m.details()
+	}
+	lines = append(lines, m.footer(place))
 	return strings.Join(lines, "\n")
 }
 
@@ -55,7 +59,53 @@ func (m *Model) bodyHeight() int {
 	if m.list != nil {
 		titles = 3 // with its heading
 	}
+	if m.detailed() {
+		titles++
+	}
 	return max(m.height-len(m.header())-titles-1, 1)
+}
+
+// roomy is the height from which on there is a line for the details.
+const roomy = 16
+
+// detailed reports whether the row that is selected has a line of its own.
+func (m *Model) detailed() bool {
+	return m.height >= roomy && m.list == nil && !m.help && m.status != nil
+}
+
+// details are what the policy gives the row that is selected: what its bar is
+// measured by, in numbers.
+func (m *Model) details() string {
+	rows := m.rows()
+	if len(rows) == 0 {
+		return ""
+	}
+	r := &rows[m.selected(rows)]
+	rate, ceil := configured(r.link.Rate), ""
+	if r.link.Rate == 0 {
+		rate = "without a limit"
+	}
+	name := r.key.link
+	if c := r.class; c != nil {
+		name = r.key.class + " on " + r.key.link
+		rate = configured(c.Rate) + " " + string(m.mark)
+		switch {
+		case c.Ceil > 0:
+			ceil = configured(c.Ceil)
+		case r.link.Rate > 0:
+			ceil = configured(r.link.Rate) + ", the link's rate"
+		default:
+			ceil = "none: full is the peak"
+		}
+	}
+	spans := []span{{name, strong}, {"  rate ", faint}, {rate, plain}}
+	if ceil != "" {
+		spans = append(spans, span{"  ceil ", faint}, span{ceil, plain})
+	}
+	if r.class != nil && r.class.Burst > 0 {
+		spans = append(spans, span{"  burst ", faint}, span{figures.Bytes(uint64(r.class.Burst)), plain})
+	}
+	return m.line(m.width, false, spans...)
 }
 
 // emptiness says why there is no row.
@@ -66,7 +116,7 @@ func (m *Model) emptiness() string {
 	return "the policy has no links"
 }
 
-// titles are the columns' titles. That of the bar explains it.
+// titles are the columns' titles. That of the bar is its scale.
 func (m *Model) titles(widths [len(columns)]int) string {
 	between := strings.Repeat(" ", gap)
 	var text strings.Builder
@@ -76,7 +126,7 @@ func (m *Model) titles(widths [len(columns)]int) string {
 		case w == 0:
 			continue
 		case i == colBar:
-			text.WriteString(m.pad(string(m.mark)+" RATE", w-4, false) + "CEIL")
+			text.WriteString("0 " + strings.Repeat(string(m.empty), w-len("0  ceil")) + " ceil")
 		default:
 			text.WriteString(m.pad(columns[i].title, w, columns[i].right))
 		}

@@ -19,7 +19,7 @@ func sessionsOf(class string, n int) *admin.Sessions {
 	for i := range 30 {
 		moved := uint64(30-i) * 10_000 * uint64(n)
 		s.Sessions = append(s.Sessions, admin.Session{
-			Relay: "proxy", Class: class, Client: fmt.Sprintf("192.0.2.%d:%d", i+1, 40000+i), Upstream: "198.51.100.9:443",
+			Relay: "proxy", Class: class, Client: fmt.Sprintf("192.0.2.%d:%d", i+1, 40000+i), Upstream: "198.51.100.9:443", State: "open",
 			AgeSeconds: float64(100 + n), Upload: moved / 100, Download: moved, Waiting: i%3 == 0,
 		})
 	}
@@ -61,6 +61,8 @@ func TestFrames(t *testing.T) {
 			s.Relays[0].State = "draining"
 			applied := int64(90e6)
 			s.Links[0].Applied = &applied
+			far := began.Add(8 * 24 * time.Hour)
+			s.Overrides[0].Until, s.Next.At = &far, far
 			m.Update(answer{at: began.Add(61 * time.Second), status: s})
 		}},
 	} {
@@ -149,5 +151,33 @@ func TestWhatIsDrawnFollowsTheLocale(t *testing.T) {
 				t.Fatalf("%q in\n%s", r, plainFrame(m))
 			}
 		}
+	}
+}
+
+// The bar has a scale, not numbers: those of the row that is selected have a line.
+func TestDetailsAreOfWhatIsSelected(t *testing.T) {
+	m := watching(Options{}, 80, 24, 2)
+	s := office(3)
+	s.Links[1].Rate, s.Links[1].Classes[0].Ceil, s.Links[0].Classes[2].Ceil = 0, 0, 0
+	m.Update(answer{at: began.Add(3 * time.Second), status: s})
+	press(m, "g")
+	for _, want := range []string{
+		"eth0 egress  rate 100mbit",
+		"voice on eth0 egress  rate 2mbit │  ceil 10mbit  burst 32.0KiB",
+		"web on eth0 egress  rate 40mbit │  ceil 100mbit",
+		"backup on eth0 egress  rate 10mbit │  ceil 100mbit, the link's rate",
+		"relay proxy download  rate without a limit",
+		"interactive on relay proxy download  rate 5mbit │  ceil none: full is the peak",
+		"bulk on relay proxy download  rate 10mbit │  ceil 50mbit",
+	} {
+		lines := strings.Split(plainFrame(m), "\n")
+		if got := lines[len(lines)-2]; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		press(m, "j")
+	}
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: roomy - 1})
+	if got := plainFrame(m); strings.Contains(got, "rate 10mbit │") {
+		t.Errorf("a low terminal has details:\n%s", got)
 	}
 }
