@@ -20,7 +20,7 @@ LINTER := bin/golangci-lint
 NFPM := bin/nfpm
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-kernel demo-shared test test-vm test-systemd build lint fix fuzz bench bench-relay bench-kernel bpf man install deb rpm clean
+.PHONY: help run demo demo-kernel demo-shared test test-vm test-systemd build lint fix fuzz bench bench-relay bench-admission bench-kernel bpf man install deb rpm clean
 
 help: ## show these targets
 	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
@@ -85,6 +85,10 @@ bench: ## run the Go benchmarks
 bench-relay: ## measure the relay beside HAProxy, nginx and io.Copy: minutes, as root
 	sh tools/deps.sh bench-relay
 	$(GO) run ./internal/bench/relay
+
+bench-admission: ## measure admission beside the Redis library and throttled: a minute
+	sh tools/deps.sh bench-admission
+	$(GO) run ./internal/bench/admission
 
 bench-kernel: ## measure the kernel datapath beside tc: minutes, as root
 	sh tools/deps.sh bench-kernel

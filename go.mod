@@ -18,6 +18,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.1.0
+	github.com/throttled/throttled/v2 v2.15.0
 	github.com/vishvananda/netlink v1.3.1
 	golang.org/x/sync v0.25.0
 	golang.org/x/sys v0.50.0

@@ -30,6 +30,9 @@ haproxy          haproxy              contender
 nginx            nginx-light          contender
 /usr/lib/nginx/modules/ngx_stream_module.so libnginx-mod-stream contender
 ' ;;
+bench-admission) needs='
+redis-server     redis-server         where hosts share
+' ;;
 bench-kernel) needs='
 ip               iproute2             tc, which is measured beside
 ' ;;
@@ -51,7 +54,7 @@ llvm-strip-14    llvm-14              without debugging information
 /usr/include/bpf/bpf_helpers.h libbpf-dev helpers
 ' ;;
 *)
-	echo "usage: deps.sh test|test-vm|test-systemd|demo-kernel|demo-shared|bench-relay|bench-kernel|bpf" >&2
+	echo "usage: deps.sh test|test-vm|test-systemd|demo-kernel|demo-shared|bench-relay|bench-admission|bench-kernel|bpf" >&2
 	exit 2
 	;;
 esac

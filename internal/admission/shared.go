@@ -163,3 +163,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
+
+// TakeSource is the script of a decision, for those who measure it.
+func TakeSource() string { return takeSource }

@@ -46,12 +46,13 @@ var layers = map[string]struct {
 	"internal/store":           {[]string{"internal/store/storetest"}, "it reaches a Redis and runs scripts; what they keep there is their owners' business"},
 	"internal/store/storetest": {nil, "it runs servers for tests, whatever they store"},
 
-	"internal/bench/kernel": {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
-	"internal/bench/relay":  {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
-	"internal/systemdtest":  {nil, "it tests packages and units from outside"},
-	"internal/vm":           {nil, "it tests the kernel that other tests run on"},
-	"monitoring":            {[]string{"internal/metrics"}, "it compares alerts and dashboard with the table of metrics; the daemon runs as a program"},
-	"internal/arch":         {[]string{"configs", "conn", "internal/metrics"}, "it compares the docs with what is exported and loaded"},
+	"internal/bench/admission": {[]string{"internal/admission", "internal/store"}, "measures admission beside its peers"},
+	"internal/bench/kernel":    {[]string{"classify", "configs", "internal/lab", "netlink", "netlink/bpf", "shaper"}, "measures the kernel's datapath, as a whole and its classifier"},
+	"internal/bench/relay":     {[]string{"internal/measure", "shaper"}, "measures the relay from outside"},
+	"internal/systemdtest":     {nil, "it tests packages and units from outside"},
+	"internal/vm":              {nil, "it tests the kernel that other tests run on"},
+	"monitoring":               {[]string{"internal/metrics"}, "it compares alerts and dashboard with the table of metrics; the daemon runs as a program"},
+	"internal/arch":            {[]string{"configs", "conn", "internal/metrics"}, "it compares the docs with what is exported and loaded"},
 }
 
 // A ban keeps an import out of all packages but some.
@@ -131,11 +132,12 @@ var bans = []ban{
 	},
 	{
 		imports: []string{"github.com/redis/..."},
-		except:  []string{"internal/store/..."}, tests: true,
+		except:  []string{"internal/bench/admission", "internal/store/..."}, tests: true,
 		because: "what a server's errors mean, and that nothing is asked twice, is one package's business",
 	},
 	{
-		imports: []string{"golang.org/x/time/...", "github.com/juju/ratelimit/..."},
+		imports: []string{"golang.org/x/time/...", "github.com/juju/ratelimit/...", "github.com/throttled/..."},
+		except:  []string{"internal/bench/admission"},
 		because: "contenders in benchmarks only: the product's limiter is shaper's",
 	},
 }

@@ -257,7 +257,7 @@ func TestWaitingTakesNothingWhenTheClientLeaves(t *testing.T) {
 	}
 	left := make(chan error, 1)
 	go func() {
-		_, err := http.DefaultClient.Do(r) //nolint:bodyclose // there is no answer
+		_, err := http.DefaultClient.Do(r)
 		left <- err
 	}()
 	waiting := func(n int) {
