@@ -39,6 +39,7 @@ var layers = map[string]struct {
 	"internal/demo":    {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
 	"cmd/shaperd":      {[]string{"classify", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
 
+	"internal/lease":           {[]string{"internal/store", "internal/store/storetest", "shaper"}, "it decides who may use how much; who limits traffic, and what a policy is, are others' business"},
 	"internal/store":           {[]string{"internal/store/storetest"}, "it reaches a Redis and runs scripts; what they keep there is their owners' business"},
 	"internal/store/storetest": {nil, "it runs servers for tests, whatever they store"},
 
