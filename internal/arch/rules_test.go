@@ -117,7 +117,7 @@ var bans = []ban{
 	},
 	{
 		imports: []string{"github.com/redis/..."},
-		except:  []string{"internal/store", "internal/store/storetest"}, tests: true,
+		except:  []string{"internal/bench/admission", "internal/store", "internal/store/storetest"}, tests: true,
 		because: "deadlines, the circuit breaker and what an error means are one package's; others run scripts",
 	},
 	{
@@ -129,11 +129,6 @@ var bans = []ban{
 		imports: []string{"shaperd/internal/...", "shaperd/shaper"},
 		in:      []string{"client"},
 		because: "programs of others import it, and get nothing of the daemon's",
-	},
-	{
-		imports: []string{"github.com/redis/..."},
-		except:  []string{"internal/bench/admission", "internal/store/..."}, tests: true,
-		because: "what a server's errors mean, and that nothing is asked twice, is one package's business",
 	},
 	{
 		imports: []string{"golang.org/x/time/...", "github.com/juju/ratelimit/...", "github.com/throttled/..."},

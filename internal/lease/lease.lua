@@ -166,7 +166,7 @@ if not stale then
   end
   grant = math.floor(grant)
   local still = math.abs(grant - me.held) <= me.held * STILL
-  if keep == me.held and still and me.held <= free and (grant > me.held or lacking <= free - me.held) then
+  if keep == me.held and still and (grant > me.held or lacking <= free - me.held) then
     grant = me.held
   end
   me.grant, me.expiry = grant, now + me.lease

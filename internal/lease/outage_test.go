@@ -157,6 +157,12 @@ func TestANewRateIsInForceEverywhereAndOldPoliciesDisagree(t *testing.T) {
 	if disagrees(a) || disagrees(b) {
 		t.Error("hosts whose policies say the same disagree")
 	}
+	w.each = func() {}
+	change(b, 199*shaper.Mbit, 4) // less by half a percent: not too small a change to be made
+	w.run(2 * DefaultPeriod)
+	w.rate = 199 * shaper.Mbit
+	w.never()
+	w.run(2 * DefaultPeriod)
 }
 
 func TestAHostThatEndsGivesItsShareBackAtOnce(t *testing.T) {
@@ -179,5 +185,23 @@ func TestAHostThatEndsGivesItsShareBackAtOnce(t *testing.T) {
 	w.run(DefaultPeriod)
 	if a.using != 100*shaper.Mbit {
 		t.Errorf("a has %v: nothing is unknown after all leases were given back", a.using)
+	}
+}
+
+func TestLeasesOfHoldersThatStayAreKept(t *testing.T) {
+	w := newWorld(t, 100*shaper.Mbit, 1)
+	a := w.add(1, Share, unlimited)
+	w.run(learned)
+	other := Budget{Holder: Holder{"web", "download", "relay other"}, Rate: w.rate, Version: 1}
+	a.core.set(a.clock(), []Budget{a.budget, other})
+	if changes := a.core.changes(a.clock()); len(changes) != 1 || changes[other.Holder] != 0 {
+		t.Errorf("changes %v; want that of the new holder, to 0", changes)
+	}
+	if got := a.core.holdings[a.holder]; !got.leased(a.clock()) || got.share != w.rate {
+		t.Errorf("the holder that stays has %v", got.share)
+	}
+	a.core.set(a.clock(), []Budget{other})
+	if n := len(a.core.released); n != 1 || a.core.holdings[a.holder] != nil {
+		t.Errorf("%d leases are given back", n)
 	}
 }

@@ -45,6 +45,7 @@ var complaints = []struct {
 	local            bool
 }{
 	{"NOAUTH", "it wants a password", "write it to the password file", false},
+	{"ERR Protocol error: unauthenticated", "it wants a password", "write it to the password file", false}, // to many arguments
 	{"WRONGPASS", "wrong user or password", "correct the password file and the user in the URL", false},
 	{"ERR invalid password", "wrong password", "correct the password file", false},
 	{"ERR AUTH ", "it knows no password", "leave out the password file, or set a password there", false},

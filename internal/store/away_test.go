@@ -60,6 +60,9 @@ func TestAProblemSaysWhatIsWrongAndTheCure(t *testing.T) {
 		{"no password", func(t *testing.T) store.Options {
 			return store.Options{URLs: []string{storetest.Start(t, "--requirepass", password).URL()}}
 		}, "redis PORT: it wants a password: NOAUTH Authentication required.: write it to the password file"},
+		{"no password, many arguments", func(t *testing.T) store.Options {
+			return store.Options{URLs: []string{storetest.Start(t, "--requirepass", password).URL()}}
+		}, "redis PORT: it wants a password: ERR Protocol error: unauthenticated multibulk length: write it to the password file"},
 		{"wrong password", func(t *testing.T) store.Options {
 			r := storetest.Start(t, "--requirepass", password)
 			return store.Options{URLs: []string{r.URL()}, PasswordFile: file(t, "wrong\n")}
@@ -111,6 +114,12 @@ func TestAProblemSaysWhatIsWrongAndTheCure(t *testing.T) {
 			t.Parallel()
 			s := open(t, tt.in(t))
 			c := call()
+			if strings.HasSuffix(tt.name, "many arguments") {
+				c.Args = make([]any, 20)
+				for i := range c.Args {
+					c.Args[i] = i
+				}
+			}
 			err := s.Do(context.Background(), c)
 			if _, ok := errors.AsType[*store.AwayError](err); !ok {
 				t.Fatalf("Do = %v, value %v; want an *AwayError", err, c.Value)

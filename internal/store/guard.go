@@ -63,10 +63,13 @@ func (s *Store) request(ctx context.Context, cmds []redis.Cmder, next func(conte
 		}
 	}
 	var worst *AwayError
+	answered := false
 	for _, cmd := range cmds {
 		if p := s.explain(cmd.Err()); p != nil {
 			cmd.SetErr(p)
 			worst = p
+		} else {
+			answered = true
 		}
 	}
 	if p := s.explain(err); p != nil {
@@ -75,6 +78,11 @@ func (s *Store) request(ctx context.Context, cmds []redis.Cmder, next func(conte
 	if worst != nil && caller.Err() != nil {
 		s.breaker.report(ticket, time.Now(), nil, false)
 		return err
+	}
+	if worst != nil && answered { // some of it: one node of a cluster is away, others are not
+		p := *worst
+		p.local = true
+		worst = &p
 	}
 	s.breaker.report(ticket, time.Now(), worst, true)
 	return err

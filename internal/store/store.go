@@ -71,7 +71,7 @@ func New(o Options) (*Store, error) {
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 
 		// A script that ran may not be run again by the library, which knows nothing of sequence numbers.
-		MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true,
+		MaxRetries: -1, MaxRedirects: 1, DialerRetries: 1, ContextTimeoutEnabled: true,
 		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, PoolTimeout: timeout,
 		PipelinePoolSize: -1, ReadBufferSize: 16 << 10, WriteBufferSize: 16 << 10,
 	}

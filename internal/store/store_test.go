@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -160,6 +161,36 @@ func TestClusterAndSentinelsServe(t *testing.T) {
 		}
 		if got, err := s.Check(context.Background()); err != nil || got.Mode != "cluster" {
 			t.Errorf("Check = %+v, %v", got, err)
+		}
+	})
+	t.Run("a node is away", func(t *testing.T) {
+		nodes := storetest.StartCluster(t, 3)
+		s := open(t, store.Options{URLs: []string{nodes[0].URL(), nodes[1].URL(), nodes[2].URL()}})
+		on := map[int]*store.Call{} // of each node
+		var calls []*store.Call
+		for i := range 100 {
+			c := call()
+			c.Keys = []string{"shaperd:{" + strings.Repeat("x", i) + "}:key"}
+			node := int(nodes[0].Do("CLUSTER", "KEYSLOT", c.Keys[0]).(int64)) * 3 / 16384
+			if on[node] == nil {
+				on[node] = c
+				calls = append(calls, c)
+			}
+		}
+		if err := s.Do(context.Background(), calls...); err != nil || len(calls) != 3 {
+			t.Fatalf("%d calls: %v", len(calls), err)
+		}
+		nodes[2].Kill()
+		for range 10 { // the others know only after a while that a node is gone, and then refuse
+			if err := s.Do(context.Background(), calls...); err == nil || on[2].Err == nil {
+				t.Fatalf("Do = %v; the call of the node that is away %v", err, on[2].Err)
+			}
+			if s.Problem() == nil {
+				t.Error("no problem is known")
+			}
+			if away, ok := errors.AsType[*store.AwayError](on[2].Err); ok && !away.Asked() {
+				t.Errorf("the breaker has opened: %v; %v; %v", on[0].Err, on[1].Err, on[2].Err)
+			}
 		}
 	})
 	t.Run("sentinel", func(t *testing.T) {
