@@ -26,15 +26,15 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 9, "turns of each contender")
 	flag.Float64Var(&o.seconds, "seconds", 1, "length of a turn")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, o options) error {
+func run(o options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
 	dir, err := os.MkdirTemp("", "bench-admission")
 	if err != nil {
 		return err
@@ -57,15 +57,16 @@ func start(ctx context.Context, path string, name string, args ...string) (stop 
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	var failed error
+	ended := make(chan struct{})
+	go func() { failed = cmd.Wait(); close(ended) }()
 	for {
 		if _, err := os.Stat(path); err == nil {
 			return func() { _ = cmd.Process.Signal(syscall.SIGTERM); <-ended }, nil
 		}
 		select {
-		case err := <-ended:
-			return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(name), err, said.String())
+		case <-ended:
+			return nil, fmt.Errorf("%s: %w\n%s", filepath.Base(name), failed, said.String())
 		case <-ctx.Done():
 			<-ended
 			return nil, context.Cause(ctx)
