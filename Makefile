@@ -120,8 +120,9 @@ install: $(if $(wildcard bin/shaperd),,build) $(if $(wildcard bin/completions),,
 	sed -i 's|/usr/local/bin|$(PREFIX)/bin|' $(DESTDIR)$(PREFIX)/lib/systemd/system/shaperd.service
 	install -d $(DESTDIR)$(SHARE)/doc/shaperd/examples
 	install -m644 configs/reference.yaml configs/shaperd.schema.json configs/examples/*.yaml $(DESTDIR)$(SHARE)/doc/shaperd/examples
-	install -d $(addprefix $(DESTDIR)$(SHARE)/doc/shaperd/,docs monitoring/prometheus monitoring/grafana)
+	install -d $(addprefix $(DESTDIR)$(SHARE)/doc/shaperd/,docs/admission monitoring/prometheus monitoring/grafana)
 	install -m644 docs/*.md docs/*.svg $(DESTDIR)$(SHARE)/doc/shaperd/docs
+	install -m644 docs/admission/* $(DESTDIR)$(SHARE)/doc/shaperd/docs/admission
 	install -m644 monitoring/prometheus/*.yml $(DESTDIR)$(SHARE)/doc/shaperd/monitoring/prometheus
 	install -m644 monitoring/grafana/*.json $(DESTDIR)$(SHARE)/doc/shaperd/monitoring/grafana
 	test -e $(DESTDIR)/etc/shaperd/shaperd.yaml || install -Dm644 configs/default.yaml $(DESTDIR)/etc/shaperd/shaperd.yaml
