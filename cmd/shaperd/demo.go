@@ -32,7 +32,7 @@ the daemon's back. A terminal shows each class's rate over time.
 With --shared it shows a class that hosts share, which needs redis-server: three
 daemons with a relay each divide 30 mbit by a Redis, while their clients want
 more or less; then the Redis is killed, and at last another takes its place with
-nothing in it. It exits with 1 if a relay is off its share by more than 5 %, or
+nothing in it. It exits with 1 if a relay is off its share by more than 8 %, or
 if all together had more than the rate and the burst in any 100 ms.`
 
 func newDemoCmd() *cobra.Command {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// SharedTolerance is how far a relay may be off its share, in percent: shares
-// follow what relays have sent between renewals.
-const SharedTolerance = 5
+// SharedTolerance is how far a relay may be off its share, in percent: a lease is
+// somewhat more than what its holder uses, and others have so much less.
+const SharedTolerance = 8
 
 // A sharedReport is what came of the demo of shared classes. Rates are in bits
 // per second, of payload, sizes in bytes.

@@ -109,7 +109,7 @@ func (c *class) keepSending(on bool) {
 // sendAt has the servers send a steady rate in bits per second together, until
 // keepSending stops them. What cannot leave is not made up for.
 func (c *class) sendAt(rate float64) {
-	const tick, most = 2 * time.Millisecond, 100 * time.Millisecond
+	const tick, most = 2 * time.Millisecond, 20 * time.Millisecond // a burst of more would have to wait
 	c.sending = true
 	c.stopped.Store(false)
 	c.senders.Go(func() {
