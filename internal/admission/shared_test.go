@@ -1,0 +1,403 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shaperd/internal/store"
+	"shaperd/internal/store/storetest"
+	"shaperd/shaper"
+)
+
+// host is an Admission on a real server, as a daemon of the cluster is.
+func host(t *testing.T, redis *storetest.Server, classes ...Class) *Admission {
+	t.Helper()
+	s, err := store.New(store.Options{URLs: []string{redis.URL()}, Timeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	a := newAdmission(t, classes...)
+	a.SetStore(s, "edge")
+	return a
+}
+
+// aged makes the server's data set one that was made long ago: all buckets are full.
+func aged(redis *storetest.Server, class string) {
+	redis.Do("SET", "shaperd:{edge:"+class+"}:take:made", "0")
+}
+
+func now(redis *storetest.Server) int64 {
+	parts := redis.Do("TIME").([]any)
+	s, _ := strconv.ParseInt(parts[0].(string), 10, 64)
+	us, _ := strconv.ParseInt(parts[1].(string), 10, 64)
+	return s*1_000_000 + us
+}
+
+// slow earns a request in an hour: what passes is what the bucket had.
+var slow = Class{Name: "api", Requests: RequestLimit{PerHour: 1, Burst: 1000}, Shared: true}
+
+// 16 clients on 4 hosts together get what one bucket has, not one more and not one less.
+func TestManyHostsTakeExactlyWhatOneBucketHas(t *testing.T) {
+	redis := storetest.Start(t)
+	aged(redis, "api")
+	for _, key := range []string{"", "customer-17"} {
+		var granted atomic.Int64
+		var wg sync.WaitGroup
+		var hosts []*Admission
+		for range 4 {
+			hosts = append(hosts, host(t, redis, slow))
+		}
+		for client := range 16 {
+			wg.Go(func() {
+				for range 100 {
+					if d := ask(t, hosts[client%4], Request{Class: "api", Cost: 1, Key: key}); d.Granted {
+						granted.Add(1)
+					} else if d.Alone {
+						t.Error("decided alone")
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if granted.Load() != 1000 {
+			t.Errorf("key %q: %d of 1600 passed, want 1000", key, granted.Load())
+		}
+	}
+}
+
+// While tokens are earned, no more passes than the burst and what the server's own time allows.
+func TestManyHostsTakeNoMoreThanIsEarned(t *testing.T) {
+	redis := storetest.Start(t)
+	aged(redis, "web")
+	fast := Class{Name: "web", Rate: 8*123457*8 + 3, Burst: 3000, Shared: true}
+	var granted atomic.Int64
+	var wg sync.WaitGroup
+	start := now(redis)
+	for range 4 {
+		a := host(t, redis, fast)
+		for range 4 {
+			wg.Go(func() {
+				for i := range 500 {
+					n := int64(100 + i%1400)
+					if ask(t, a, Request{Class: "web", Cost: n}).Granted {
+						granted.Add(n)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	elapsed := now(redis) - start
+	most := int64(fast.Burst) + int64(fast.Rate)*elapsed/8_000_000
+	if granted.Load() > most {
+		t.Errorf("%d bytes passed in %d µs, at most %d may", granted.Load(), elapsed, most)
+	}
+	if granted.Load() < most/2 {
+		t.Errorf("only %d of %d bytes passed", granted.Load(), most)
+	}
+}
+
+// The time to wait is exact: with the bucket as it was so long ago it is granted,
+// and not a microsecond before.
+func TestTheTimeToWaitIsExact(t *testing.T) {
+	redis := storetest.Start(t)
+	aged(redis, "web")
+	for _, rate := range []shaper.Rate{7, 8 * shaper.Kbit, 123456789, 400 * shaper.Gbit} {
+		c := Class{Name: "web", Rate: rate, Burst: 1 << 40, Shared: true}
+		l, _ := c.limits()
+		for _, rem := range []int64{0, 1, 999_999} {
+			for _, missing := range []int64{1, 8_000, 123_456_789} {
+				wait := earns(&class{limits: l}, missing, rem)
+				for early, want := range map[time.Duration]int64{0: 1, time.Microsecond: 0} {
+					// The bucket lacks so many bits, and was so as long ago as the time to wait.
+					redis.Do("SET", "shaperd:{edge:web}:take:bucket", fmt.Sprintf("%d %d %d", 10_000_000_000-missing, rem, 0))
+					got := at(redis, c, 10_000_000_000, wait-early)
+					if got != want {
+						t.Errorf("rate %v, %d bits and %d millionths, %v less %v: %d, want %d", rate, missing, rem, wait, early, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// at runs the script with a clock of its own: the time since 1970.
+func at(redis *storetest.Server, c Class, cost int64, t time.Duration) int64 {
+	us := t.Microseconds()
+	source := strings.Replace(takeSource, "redis.call('TIME')", fmt.Sprintf("{%d, %d}", us/1_000_000, us%1_000_000), 1)
+	v := redis.Do("EVAL", source, 2, "shaperd:{edge:web}:take:bucket", "shaperd:{edge:web}:take:made",
+		int64(c.Rate), 8*int64(c.Burst), cost)
+	return v.([]any)[0].(int64)
+}
+
+// Nothing drifts: what is taken as it is earned, at odd times, is the rate to the bit.
+func TestNothingIsLostBetweenDecisions(t *testing.T) {
+	redis := storetest.Start(t)
+	redis.Do("SET", "shaperd:{edge:web}:take:made", "0")
+	c := Class{Name: "web", Rate: 123456789, Burst: 1 << 30, Shared: true}
+	var clock, granted int64 // µs, bits
+	for i := range int64(2000) {
+		clock += 1 + i*7919%1013
+		want := int64(c.Rate)*clock/1_000_000 - granted
+		if want == 0 {
+			continue
+		}
+		if at(redis, c, want+1, time.Duration(clock)*time.Microsecond) != 0 {
+			t.Fatalf("after %d µs: a bit more than the rate is granted", clock)
+		}
+		if at(redis, c, want, time.Duration(clock)*time.Microsecond) != 1 {
+			t.Fatalf("after %d µs: the last bit of %d is refused", clock, want)
+		}
+		granted += want
+	}
+}
+
+// A clock that is set back stops earning for no longer than a moment, and mints nothing.
+func TestAClockThatIsSetBack(t *testing.T) {
+	redis := storetest.Start(t)
+	redis.Do("SET", "shaperd:{edge:web}:take:made", "0")
+	c := Class{Name: "web", Rate: 8, Burst: 100, Shared: true} // a byte a second
+	for i, step := range []struct {
+		seconds, bytes, want int64
+	}{
+		{1000, 100, 1}, {1001, 2, 0}, {1001, 1, 1},
+		{500, 1, 0}, {501, 2, 0}, {501, 1, 1}, {502, 1, 1}, {502, 1, 0},
+	} {
+		if got := at(redis, c, 8*step.bytes, time.Duration(step.seconds)*time.Second); got != step.want {
+			t.Errorf("step %d, %+v: %d", i, step, got)
+		}
+	}
+	// So does the marker of the data set.
+	redis.Do("DEL", "shaperd:{edge:web}:take:bucket")
+	redis.Do("SET", "shaperd:{edge:web}:take:made", "900000000")
+	if at(redis, c, 8, 600*time.Second) != 0 || at(redis, c, 8, 601*time.Second) != 1 || at(redis, c, 8, 601*time.Second) != 0 {
+		t.Error("a marker of the future")
+	}
+}
+
+// A bucket that has expired is full, and expires when it is full, not before.
+func TestABucketExpiresWhenItIsFull(t *testing.T) {
+	redis := storetest.Start(t)
+	aged(redis, "web")
+	a := host(t, redis, Class{Name: "web", Rate: 8 * shaper.Kbit, Burst: 100_000, Shared: true})
+	d := ask(t, a, Request{Class: "web", Cost: 50_000, Key: "k"})
+	if !d.Granted || d.Remaining != 50_000 || d.Reset != 50*time.Second || d.Window != 100*time.Second {
+		t.Errorf("%+v", d)
+	}
+	ttl := redis.Do("PTTL", "shaperd:{edge:web}:take:key:k").(int64)
+	if ttl > 50_001 || ttl < 40_000 {
+		t.Errorf("it expires in %d ms, full it is in 50 s", ttl)
+	}
+	redis.Do("DEL", "shaperd:{edge:web}:take:key:k") // as if it had expired
+	if d := ask(t, a, Request{Class: "web", Cost: 100_000, Key: "k"}); !d.Granted {
+		t.Errorf("one that expired: %+v", d)
+	}
+}
+
+// A data set that is lost mints nothing: all buckets start empty and are full
+// when they had the time to be.
+func TestALostDataSetMintsNothing(t *testing.T) {
+	redis := storetest.Start(t)
+	aged(redis, "api")
+	a := host(t, redis, slow)
+	for _, lose := range []func(){redis.Flush, redis.Restart} {
+		aged(redis, "api")
+		if !ask(t, a, Request{Class: "api", Cost: 1000}).Granted {
+			t.Error("a full bucket refuses")
+		}
+		lose()
+		for _, key := range []string{"", "a", "b"} {
+			storetest.Eventually(t, "an empty bucket", func() bool {
+				d, err := a.Take(t.Context(), Request{Class: "api", Cost: 1, Key: key})
+				if err == nil && d.Granted && !d.Alone {
+					t.Errorf("key %q: granted after the loss: %+v", key, d)
+				}
+				return err == nil && !d.Alone && d.RetryAfter > 50*time.Minute && d.RetryAfter <= time.Hour
+			})
+		}
+	}
+}
+
+// The keys of all hosts together are bounded, as they are in one process.
+func TestSharedKeysAreBounded(t *testing.T) {
+	redis := storetest.Start(t)
+	c := Class{Name: "api", Requests: RequestLimit{PerHour: 3600, Burst: 1000}, Shared: true, Keys: 3}
+	aged(redis, "api")
+	hosts := []*Admission{host(t, redis, c), host(t, redis, c)}
+	for i, cost := range []int64{1000, 500, 400} {
+		if !ask(t, hosts[i%2], Request{Class: "api", Cost: cost, Key: strconv.Itoa(i)}).Granted {
+			t.Error("refused with room")
+		}
+	}
+	for _, a := range hosts {
+		if d := ask(t, a, Request{Class: "api", Cost: 1, Key: "new"}); d.Granted || d.RetryAfter > 402*time.Second || d.RetryAfter < 300*time.Second {
+			t.Errorf("without room: %+v", d)
+		}
+		if d := ask(t, a, Request{Class: "api", Cost: 1, Key: "2"}); !d.Granted {
+			t.Errorf("a key that is known: %+v", d)
+		}
+	}
+	redis.Do("ZADD", "shaperd:{edge:api}:take:keys", "1", "2") // as if it had been full for long
+	if d := ask(t, hosts[0], Request{Class: "api", Cost: 1, Key: "new"}); !d.Granted {
+		t.Errorf("with room: %+v", d)
+	}
+	if n := redis.Do("ZCARD", "shaperd:{edge:api}:take:keys"); n != int64(3) {
+		t.Errorf("%v keys", n)
+	}
+}
+
+// Who waits for a shared class gets the tokens once they are earned, one after the other.
+func TestWhoWaitsForASharedClassIsServed(t *testing.T) {
+	redis := storetest.Start(t)
+	a := host(t, redis, Class{Name: "web", Rate: 8 * shaper.Mbit, Burst: 10_000, Shared: true})
+	start := now(redis) // empty, since it is new
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			if d := ask(t, a, Request{Class: "web", Cost: 10_000, Wait: MaxWait}); !d.Granted {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+	wg.Wait()
+	if elapsed := now(redis) - start; elapsed < 160_000 {
+		t.Errorf("160000 bytes in %d µs, at a byte a µs", elapsed)
+	}
+	if s := a.Stats()[0]; s.Granted != 16 || s.Waiting != 0 || len(a.lookup("web").lines.byKey) != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func (a *Admission) lookup(name string) *class { return (*a.classes.Load())[name] }
+
+// What each way of being away leads to, for each policy.
+func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
+	ways := []struct {
+		name string
+		away func(*storetest.Server)
+	}{
+		{"killed", func(r *storetest.Server) { r.Kill() }},
+		{"paused", func(r *storetest.Server) { r.Pause() }},
+		{"wrong password", func(r *storetest.Server) {
+			r.Do("CONFIG", "SET", "requirepass", "secret")
+			r.Do("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+		}},
+		{"read-only", func(r *storetest.Server) { r.Do("REPLICAOF", "127.0.0.1", "1") }},
+		{"out of memory", func(r *storetest.Server) { r.Do("CONFIG", "SET", "maxmemory", "1") }},
+	}
+	policies := []struct {
+		policy Outage
+		first  int64 // requests that pass at once, of a burst of 1000
+	}{{Open, 1000}, {Share, 250}, {Min, 10}, {Closed, 0}}
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			redis := storetest.Start(t)
+			s, err := store.New(store.Options{URLs: []string{redis.URL()}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			a := New()
+			a.SetStore(s, "edge")
+			a.SetShare(0.25)
+			var classes []Class
+			for _, p := range policies {
+				c := slow
+				c.Name, c.OnOutage = fmt.Sprint("class", p.policy), p.policy
+				classes = append(classes, c)
+				aged(redis, c.Name)
+			}
+			if err := a.Update(classes); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range classes {
+				if d := ask(t, a, Request{Class: c.Name, Cost: 1}); !d.Granted || d.Alone {
+					t.Errorf("before: %+v", d)
+				}
+			}
+			way.away(redis)
+			for _, key := range []string{"", "k"} {
+				for i, p := range policies {
+					granted := int64(0)
+					for range 1001 {
+						d, err := a.Take(t.Context(), Request{Class: classes[i].Name, Cost: 1, Key: key})
+						outage, closed := errors.AsType[*OutageError](err)
+						switch {
+						case p.policy == Closed:
+							if !closed || outage.RetryAfter <= 0 || outage.Err == nil {
+								t.Fatalf("closed: %+v, %v", d, err)
+							}
+						case err != nil || !d.Alone:
+							t.Fatalf("%+v, %v", d, err)
+						case d.Granted:
+							granted++
+						}
+					}
+					if granted != p.first {
+						t.Errorf("policy %d key %q: %d pass, want %d", p.policy, key, granted, p.first)
+					}
+				}
+			}
+			for i, s := range a.Stats() {
+				if p := policies[i].policy; p == Closed && s.Outage != 2002 || p != Closed && s.Alone != 2002 {
+					t.Errorf("%+v", s)
+				}
+			}
+		})
+	}
+}
+
+// Outages that follow each other closely do not each start with a burst.
+func TestOutagesInARowMintNothing(t *testing.T) {
+	redis := storetest.Start(t)
+	a := host(t, redis, slow)
+	aged(redis, "api")
+	a.SetShare(0.5)
+	for i, want := range []int64{500, 0, 0} {
+		a.SetStore(nil, "")
+		granted := int64(0)
+		for range 1000 {
+			if ask(t, a, Request{Class: "api", Cost: 1}).Granted {
+				granted++
+			}
+		}
+		if granted != want {
+			t.Errorf("outage %d: %d pass, want %d", i, granted, want)
+		}
+		a.cluster.Store(host(t, redis).cluster.Load())
+		if d := ask(t, a, Request{Class: "api", Cost: 1}); !d.Granted || d.Alone {
+			t.Errorf("back again: %+v", d)
+		}
+	}
+}
+
+func BenchmarkTakeShared(b *testing.B) {
+	redis := storetest.Start(b)
+	s, err := store.New(store.Options{URLs: []string{redis.URL()}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	a := New()
+	a.SetStore(s, "edge")
+	if err := a.Update([]Class{{Name: "web", Rate: 100 * shaper.Gbit, Burst: shaper.GiB, Shared: true}}); err != nil {
+		b.Fatal(err)
+	}
+	for _, key := range []string{"", "customer-17"} {
+		b.Run("key="+key, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := a.Take(b.Context(), Request{Class: "web", Cost: 1000, Key: key}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
