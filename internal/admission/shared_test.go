@@ -99,8 +99,8 @@ func TestManyHostsTakeNoMoreThanIsEarned(t *testing.T) {
 	if granted.Load() > most {
 		t.Errorf("%d bytes passed in %d µs, at most %d may", granted.Load(), elapsed, most)
 	}
-	if granted.Load() < int64(fast.Burst) { // how much more depends on how fast they ask
-		t.Errorf("only %d bytes passed, less than the burst", granted.Load())
+	if granted.Load() < most/2 {
+		t.Errorf("only %d of %d bytes passed", granted.Load(), most)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestSharedKeysAreBounded(t *testing.T) {
 		}
 	}
 	for _, a := range hosts {
-		if d := ask(t, a, Request{Class: "api", Cost: 1, Key: "new"}); d.Granted || d.RetryAfter > 401*time.Second || d.RetryAfter < 300*time.Second {
+		if d := ask(t, a, Request{Class: "api", Cost: 1, Key: "new"}); d.Granted || d.RetryAfter > 402*time.Second || d.RetryAfter < 300*time.Second {
 			t.Errorf("without room: %+v", d)
 		}
 		if d := ask(t, a, Request{Class: "api", Cost: 1, Key: "2"}); !d.Granted {

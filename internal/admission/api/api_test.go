@@ -179,6 +179,9 @@ func TestProxiesAskForARequestOfTheirs(t *testing.T) {
 	for range 5 { // as Envoy asks: the request's own method and path behind the prefix
 		ask(t, "PATCH", url+"/shop/cart?item=7", "the body", KeyHeader, "alice").has(t, 200, `"granted":true`)
 	}
+	for _, path := range []string{"/shop?key=bob&denied=403", "/?key=bob", "/shop?cost=0", "/shop?bytes=x"} { // which a client may send
+		ask(t, "GET", url+path, "", KeyHeader, "alice").has(t, 429)
+	}
 	got := ask(t, "GET", url+"/shop/cart", "", KeyHeader, "alice")
 	got.has(t, 429)
 	if got.header.Get("Retry-After") == "" || got.header.Get("RateLimit") != `"api";r=0;t=300` {
@@ -188,6 +191,9 @@ func TestProxiesAskForARequestOfTheirs(t *testing.T) {
 	got.has(t, 403)
 	if got.header.Get("Retry-After") == "" {
 		t.Error("403 without Retry-After")
+	}
+	for range 5 {
+		ask(t, "GET", url+"/?key=bob", "").has(t, 200) // of the class's bucket
 	}
 	ask(t, "GET", url+"?key=bob&cost=5", "").has(t, 200, `"remaining":0`)
 	ask(t, "GET", url+"?key=bob&cost=x", "").has(t, 400, "a whole number is needed")

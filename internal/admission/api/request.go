@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"shaperd/internal/admission"
@@ -87,10 +88,15 @@ func wrongBody(err error) error {
 // KeyHeader has the key of an authorize.
 const KeyHeader = "X-Shaperd-Key"
 
-// readAuthorize reads an authorize from its query and headers: the body and the
-// rest belong to the request that a proxy asks for. Denied is the status of a refusal.
+// readAuthorize reads an authorize from its query and headers: the body belongs to
+// the request that a proxy asks for. So does the query, where there is a path of
+// that request: who sent it may not say whose bucket it is or what it costs.
+// Denied is the status of a refusal.
 func readAuthorize(r *http.Request) (out admission.Request, denied int, err error) {
 	q := r.URL.Query()
+	if r.PathValue("rest") != "" || strings.HasSuffix(r.URL.Path, "/") {
+		q = nil
+	}
 	out = admission.Request{Class: r.PathValue("class"), Key: r.Header.Get(KeyHeader), Cost: 1, Unit: admission.Requests}
 	if out.Key == "" {
 		out.Key = q.Get("key")
