@@ -109,6 +109,9 @@ func readAuthorize(r *http.Request) (out admission.Request, denied int, err erro
 			out.Unit = unit
 		}
 	}
+	if q.Has("bytes") && q.Has("cost") {
+		return out, 0, wrongf("both bytes and cost: give what the class counts")
+	}
 	switch text := q.Get("denied"); text {
 	case "", "429":
 		return out, http.StatusTooManyRequests, nil
