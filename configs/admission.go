@@ -182,8 +182,11 @@ func (b *burst) parse(text string) error {
 func perHour(text string) (n int64, ok bool, err error) {
 	number, per, found := strings.Cut(text, "/")
 	hours, known := map[string]int64{"s": 3600, "m": 60, "h": 1}[per]
-	if !found || !known || number == "" || strings.Trim(number, "0123456789") != "" {
-		return 0, false, nil
+	switch {
+	case !found || number == "" || strings.Trim(number, "0123456789.") != "":
+		return 0, false, nil // a rate of bits or bytes, or nothing of either
+	case !known || strings.Contains(number, "."):
+		return 0, true, textErrorf("write a whole number of requests as in 100/s, 100/m or 100/h", "it is no rate of requests")
 	}
 	n, err = strconv.ParseInt(number, 10, 64)
 	switch {

@@ -51,7 +51,7 @@ func (r *report) link(name string, whole *linkRate, classes *list[classSpec]) sh
 func (w *linkWalk) classes(all *list[classSpec], parent *shaper.Class) []shaper.Class {
 	var out []shaper.Class
 	for i := range all.all {
-		if all.all[i].ok() && !all.all[i].v.ofRequests() {
+		if all.all[i].ok() && !all.all[i].v.ofRequests() && !all.all[i].v.Unit.wrong {
 			out = append(out, w.class(&all.all[i].v, all.all[i].at, parent))
 		}
 	}

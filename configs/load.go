@@ -78,7 +78,7 @@ func (r *report) policy(p *Policy, f *value[fileSpec]) {
 	p.Admin = f.v.Admin.v.values()
 	r.shared(p, &f.v)
 	if !f.v.Relays.given() && !f.v.Interfaces.given() && !f.v.Admission.given() {
-		r.wrong(place{1, 1, 1}, "add relays", "the policy has no relays, no interfaces and no admission: it would do nothing")
+		r.wrong(place{1, 1, 1}, "add relays, interfaces or admission", "the policy has no relays, no interfaces and no admission: it would do nothing")
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"shaperd/internal/admin"
 	"shaperd/internal/figures"
 	"shaperd/shaper"
@@ -26,6 +28,9 @@ func rateOrNone(n int64) string {
 
 // spell writes the rates of a class or a link.
 func spell(r admin.Rates) string {
+	if r.PerHour > 0 {
+		return fmt.Sprintf("%s burst %d", perTime(r.PerHour), r.Burst)
+	}
 	text := rateOrNone(r.Rate)
 	if r.Ceil > 0 && r.Ceil != r.Rate {
 		text += " up to " + rateOrNone(r.Ceil)

@@ -55,6 +55,9 @@ func report(err error, stderr io.Writer) int {
 	case errors.As(err, new(exitError)):
 		var exit exitError
 		errors.As(err, &exit)
+		if exit.err != nil {
+			fmt.Fprintf(stderr, "shaperd: %v\n", exit.err)
+		}
 		return exit.code
 	case errors.Is(err, errDiffers), errors.Is(err, errProblems):
 		return 2

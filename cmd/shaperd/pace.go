@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,7 +57,8 @@ func newPaceCmd() *cobra.Command {
 			defer p.end()
 		}
 		l := c.Limiter(args[0], o)
-		if err := l.Wait(ctx, 1); err != nil { // before anything is read: there is such a class
+		_, err = w.ask(ctx, c, args[0], client.Request{Bytes: 1, Key: o.Key}) // before anything is read: there is such a class
+		if _, refused := errors.AsType[*client.RefusedError](err); err != nil && !refused {
 			return err
 		}
 		_, err = io.Copy(io.MultiWriter(cmd.OutOrStdout(), &p), l.Reader(ctx, onlyReader{cmd.InOrStdin()}))

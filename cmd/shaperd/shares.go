@@ -24,22 +24,28 @@ func printShares(w io.Writer, s *admin.Shared) {
 		}
 		rows = append(rows, []string{one.Class, one.Link, bits(float64(one.Rate)), bar(float64(one.Rate), one.Budget, 10), rateOrNone(one.Budget), state})
 	}
-	table(w, style, "  ", rows)
+	if len(rows) > 1 {
+		table(w, style, "  ", rows)
+	}
 }
 
 // printAdmission writes what programs have asked for; nothing where nobody does.
 func printAdmission(w io.Writer, all []admin.Admission) {
-	rows := [][]string{{"ADMISSION", "RATE", "BURST", "GRANTED", "REFUSED", "WAITING", "KEYS"}}
+	rows := [][]string{{"ADMISSION", "RATE", "BURST", "OF", "GRANTED", "REFUSED", "WAITING", "KEYS"}}
 	for i := range all {
 		a := &all[i]
 		if a.Unit == "bytes" && a.Granted+a.Refused == 0 {
 			continue
 		}
+		of := "this host"
+		if a.Shared {
+			of = "all hosts"
+		}
 		rate, burst := rateOrNone(a.Rate), shaper.Size(a.Burst).String()
 		if a.Unit == "requests" {
 			rate, burst = perTime(a.PerHour), count(uint64(a.Burst))
 		}
-		rows = append(rows, []string{a.Class, rate, burst, count(a.Granted), count(a.Refused), count(uint64(a.Waiting)), count(uint64(a.Keys))})
+		rows = append(rows, []string{a.Class, rate, burst, of, count(a.Granted), count(a.Refused), count(uint64(a.Waiting)), count(uint64(a.Keys))})
 	}
 	if len(rows) > 1 {
 		fmt.Fprintln(w)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shaperd/client"
+	"shaperd/internal/admin"
 	"shaperd/shaper"
 )
 
@@ -94,11 +96,16 @@ func newTakeCmd() *cobra.Command {
 		} else if r.Cost <= 0 {
 			return usageError{fmt.Errorf("--requests %d: write how many, from 1", r.Cost)}
 		}
+		if len(args) > 1 {
+			if _, err := exec.LookPath(args[1]); err != nil { // before anything is taken
+				return exitError{127, err}
+			}
+		}
 		c, err := w.client()
 		if err != nil {
 			return err
 		}
-		d, err := admit(cmd.Context(), c, args[0], r, within)
+		d, err := w.admit(cmd.Context(), c, args[0], r, within)
 		switch {
 		case err != nil:
 			return err
@@ -127,15 +134,16 @@ type admittedView struct {
 const longestAsk = 30 * time.Second
 
 // admit waits until the request is granted, at most for the time within; below 0 for ever.
-func admit(ctx context.Context, c *client.Client, class string, r client.Request, within time.Duration) (client.Decision, error) {
-	r.Wait = longestAsk
-	if within == 0 {
-		d, err := c.Take(ctx, class, client.Request{Bytes: r.Bytes, Cost: r.Cost, Key: r.Key})
-		if refused, ok := errors.AsType[*client.RefusedError](err); ok {
-			err = fmt.Errorf("%w: there is enough in %v", errNotAdmitted, refused.RetryAfter)
-		}
+func (w *whom) admit(ctx context.Context, c *client.Client, class string, r client.Request, within time.Duration) (client.Decision, error) {
+	d, err := w.ask(ctx, c, class, r)
+	refused, ok := errors.AsType[*client.RefusedError](err)
+	switch {
+	case !ok:
 		return d, err
+	case within == 0 || within > 0 && refused.RetryAfter > within:
+		return d, fmt.Errorf("%w: there is enough in %v", errNotAdmitted, refused.RetryAfter)
 	}
+	r.Wait = longestAsk
 	if within > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, within, errNotAdmitted)
@@ -145,10 +153,31 @@ func admit(ctx context.Context, c *client.Client, class string, r client.Request
 	return c.Wait(ctx, class, r)
 }
 
-// An exitError is the exit code of a command that was run.
-type exitError struct{ code int }
+// ask asks once. Where nobody answers it says so: a command that waits for a
+// daemon that is not there would wait for ever, and say nothing.
+func (w *whom) ask(ctx context.Context, c *client.Client, class string, r client.Request) (client.Decision, error) {
+	d, err := c.Take(ctx, class, r)
+	wrong, isWrong := errors.AsType[*client.RequestError](err)
+	_, isRefused := errors.AsType[*client.RefusedError](err)
+	switch {
+	case err == nil || isRefused:
+	case isWrong && wrong.Status == http.StatusUnauthorized:
+		return d, errors.New("no token, or a wrong one: give the file that has it with --token-file")
+	case !isWrong && w.url == "":
+		if _, missing := admin.NewClient(socketOf(w.socket)).Status(ctx); missing != nil {
+			return d, missing
+		}
+	}
+	return d, err
+}
 
-func (e exitError) Error() string { return fmt.Sprintf("the command returned %d", e.code) }
+// An exitError is the exit code of a command that was run.
+type exitError struct {
+	code int
+	err  error // to be said; nil for what the command has said itself
+}
+
+func (e exitError) Error() string { return fmt.Sprintf("the command returned %d: %v", e.code, e.err) }
 
 // runCommand runs a command and passes on what the terminal's user signals.
 func runCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
@@ -172,9 +201,9 @@ func runCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) error 
 				return err
 			}
 			if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-				return exitError{128 + int(status.Signal())}
+				return exitError{128 + int(status.Signal()), nil}
 			}
-			return exitError{exit.ExitCode()}
+			return exitError{exit.ExitCode(), nil}
 		}
 	}
 }

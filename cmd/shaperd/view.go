@@ -20,9 +20,30 @@ import (
 // rates are numbers of bits per second, sizes of bytes, 0 is no limit.
 type policyView struct {
 	scheduleView
-	Relays     []relayView     `json:"relays"`
-	Interfaces []interfaceView `json:"interfaces,omitempty"`
-	Metrics    string          `json:"metrics,omitempty"`
+	Relays          []relayView     `json:"relays"`
+	Interfaces      []interfaceView `json:"interfaces,omitempty"`
+	Metrics         string          `json:"metrics,omitempty"`
+	Admission       []admittingView `json:"admission"`                  // what programs can ask for
+	AdmissionListen string          `json:"admission_listen,omitempty"` // besides the control socket
+	Shared          *sharedView     `json:"shared,omitempty"`           // nil where nothing is
+
+}
+
+// An admittingView is a class that programs can ask for.
+type admittingView struct {
+	Class    string `json:"class"`
+	Rate     int64  `json:"rate,omitempty"`     // bits per second, of unit bytes
+	PerHour  int64  `json:"per_hour,omitempty"` // of unit requests
+	Burst    int64  `json:"burst"`              // bytes, or requests
+	AllHosts bool   `json:"shared"`             // one bucket for all hosts
+}
+
+// A sharedView is with whom classes are shared.
+type sharedView struct {
+	Cluster  string   `json:"cluster"`
+	Redis    []string `json:"redis"`
+	OnOutage string   `json:"on_outage"`
+	Classes  []string `json:"classes"`
 }
 
 type interfaceView struct {
@@ -98,6 +119,7 @@ func viewMoment(p *configs.Policy, listen [][]netip.AddrPort) (*policyView, erro
 	if p.Metrics.IsValid() {
 		v.Metrics = p.Metrics.String()
 	}
+	v.viewAdmission(p)
 	for i, r := range p.Relays {
 		rv := relayView{Name: r.Name, Kind: r.Kind.String(), Upstream: r.Upstream, Login: len(r.Users) > 0}
 		addrs := r.Listen
@@ -200,6 +222,7 @@ func (v *policyView) print(w io.Writer, s style) {
 			l.print(w, s)
 		}
 	}
+	v.printAdmission(w, s)
 	v.printNext(w, s)
 }
 

@@ -49,9 +49,10 @@ type RateChange struct {
 
 // Rates are those of a class on a link; a link has the first only.
 type Rates struct {
-	Rate  int64 `json:"rate"`            // bits per second
-	Ceil  int64 `json:"ceil,omitempty"`  // bits per second
-	Burst int64 `json:"burst,omitempty"` // bytes; 0 is derived
+	Rate    int64 `json:"rate"`               // bits per second
+	Ceil    int64 `json:"ceil,omitempty"`     // bits per second
+	Burst   int64 `json:"burst,omitempty"`    // bytes; 0 is derived; of unit requests how many
+	PerHour int64 `json:"per_hour,omitempty"` // of unit requests, in the place of rate
 }
 
 // Link is one direction of a relay or of an interface.

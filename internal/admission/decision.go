@@ -40,13 +40,20 @@ type UnknownClassError struct{ Name, Near string } // Near is the one that may b
 func (e *UnknownClassError) Error() string {
 	text := "there is no class " + strconv.Quote(e.Name)
 	if e.Near != "" {
-		text += ": did you mean " + e.Near + "?"
+		return text + ": did you mean " + e.Near + "?"
 	}
-	return text
+	return text + " that programs may ask for; one whose rate is a percentage needs admission.rate"
 }
 
-// ErrRequest is wrapped by errors of requests that no class takes.
+// ErrRequest is what errors of requests are that no class takes.
 var ErrRequest = errors.New("request")
+
+type requestError struct{ text string }
+
+func (e *requestError) Error() string        { return e.text }
+func (e *requestError) Is(target error) bool { return target == ErrRequest }
+
+func wrongf(format string, args ...any) error { return &requestError{fmt.Sprintf(format, args...)} }
 
 // A TooLargeError says that a cost is more than the bucket ever holds.
 type TooLargeError struct {
@@ -77,15 +84,15 @@ func (e *OutageError) Unwrap() error { return e.Err }
 func (r *Request) check(c *class) error {
 	switch {
 	case r.Unit != AnyUnit && r.Unit != c.unit && c.unit == Bytes:
-		return fmt.Errorf("class %q counts bytes: give bytes (%w)", c.Name, ErrRequest)
+		return wrongf("class %q counts bytes, not requests", c.Name)
 	case r.Unit != AnyUnit && r.Unit != c.unit:
-		return fmt.Errorf("class %q counts requests: give cost (%w)", c.Name, ErrRequest)
+		return wrongf("class %q counts requests, not bytes", c.Name)
 	case r.Cost < 1:
-		return fmt.Errorf("a cost of %d: give 1 or more (%w)", r.Cost, ErrRequest)
+		return wrongf("a cost of %d: give 1 or more", r.Cost)
 	case len(r.Key) > MaxKey:
-		return fmt.Errorf("a key of %d bytes: give %d at most, a hash of a longer one (%w)", len(r.Key), MaxKey, ErrRequest)
+		return wrongf("a key of %d bytes: give %d at most, a hash of a longer one", len(r.Key), MaxKey)
 	case r.Wait < 0 || r.Wait > MaxWait:
-		return fmt.Errorf("a wait of %v: give 0 to %v (%w)", r.Wait, MaxWait, ErrRequest)
+		return wrongf("a wait of %v: give 0 to %v", r.Wait, MaxWait)
 	case r.Cost > int64(c.burst)/c.each:
 		return &TooLargeError{c.Name, r.Cost, int64(c.burst) / c.each, c.unit}
 	}

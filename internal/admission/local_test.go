@@ -120,15 +120,15 @@ func TestWhatIsWrongWithARequestIsSaid(t *testing.T) {
 		want string
 	}{
 		{Request{Class: "wbe", Cost: 1}, `there is no class "wbe": did you mean web?`},
-		{Request{Class: "nothing like it", Cost: 1}, `there is no class "nothing like it"`},
-		{Request{Class: "web", Cost: 0}, "a cost of 0: give 1 or more (request)"},
-		{Request{Class: "web", Cost: -1 << 63}, "a cost of -9223372036854775808: give 1 or more (request)"},
+		{Request{Class: "nothing like it", Cost: 1}, `there is no class "nothing like it" that programs may ask for; one whose rate is a percentage needs admission.rate`},
+		{Request{Class: "web", Cost: 0}, "a cost of 0: give 1 or more"},
+		{Request{Class: "web", Cost: -1 << 63}, "a cost of -9223372036854775808: give 1 or more"},
 		{Request{Class: "web", Cost: 1001}, `class "web": 1001 bytes are more than its burst of 1000: ask for less at a time, or give the class a larger burst`},
 		{Request{Class: "api", Cost: 1<<63 - 1}, `class "api": 9223372036854775807 requests are more than its burst of 5: ask for less at a time, or give the class a larger burst`},
-		{Request{Class: "web", Cost: 1, Unit: Requests}, `class "web" counts bytes: give bytes (request)`},
-		{Request{Class: "api", Cost: 1, Unit: Bytes}, `class "api" counts requests: give cost (request)`},
-		{Request{Class: "web", Cost: 1, Key: strings.Repeat("k", 257)}, "a key of 257 bytes: give 256 at most, a hash of a longer one (request)"},
-		{Request{Class: "web", Cost: 1, Wait: time.Minute}, "a wait of 1m0s: give 0 to 30s (request)"},
+		{Request{Class: "web", Cost: 1, Unit: Requests}, `class "web" counts bytes, not requests`},
+		{Request{Class: "api", Cost: 1, Unit: Bytes}, `class "api" counts requests, not bytes`},
+		{Request{Class: "web", Cost: 1, Key: strings.Repeat("k", 257)}, "a key of 257 bytes: give 256 at most, a hash of a longer one"},
+		{Request{Class: "web", Cost: 1, Wait: time.Minute}, "a wait of 1m0s: give 0 to 30s"},
 	} {
 		if _, err := a.Take(t.Context(), tt.r); err == nil || err.Error() != tt.want {
 			t.Errorf("%+v:\n got %v\nwant %s", tt.r, err, tt.want)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"shaperd/configs"
@@ -27,9 +28,10 @@ type sharing struct {
 	store   *store.Store
 	running *running // nil until started
 
-	seen map[lease.Holder]sighting // by its own goroutine
-	told string                    // what the log says is wrong
-	odd  map[lease.Holder]bool     // whose disagreement is in the log
+	seen  map[lease.Holder]sighting // by its own goroutine
+	begun atomic.Bool               // the Redis knows the classes of admission
+	told  string                    // what the log says is wrong
+	odd   map[lease.Holder]bool     // whose disagreement is in the log
 }
 
 // presence is a budget of nothing: its shares say how many hosts there are, which
@@ -111,6 +113,7 @@ func (d *daemon) rebudget() {
 	if slices.ContainsFunc(d.policy.Admission.Classes, func(c configs.AdmissionClass) bool { return c.Shared }) {
 		all = append(slices.Clone(all), presence)
 	}
+	d.sharing.begun.Store(false)
 	d.sharing.Set(all)
 	if err := d.reshape(d.shares); err != nil {
 		d.Log.Error("shares of shared classes", "error", err)
@@ -234,6 +237,9 @@ func (d *daemon) complain(s *sharing) {
 		s.odd[h.Holder] = h.Disagrees
 	}
 	problem := st.Problem
+	if problem == "" && st.Renewals > 0 && !s.begun.Load() {
+		s.begun.Store(d.admission.Begin(d.tasks.ctx) == nil) // else at the next look
+	}
 	switch {
 	case problem != "" && s.told == "":
 		d.Log.Warn("shared classes: they have what on_outage says", "on_outage", s.config.OnOutage, "error", problem)

@@ -145,6 +145,11 @@ func eachRate(p *configs.Policy, f func(link, class string, r admin.Rates)) {
 		}
 		walk(l.Classes)
 	}
+	for _, c := range p.Admission.Classes { // the others are on links too
+		if c.PerHour > 0 {
+			f("admission", c.Name, admin.Rates{PerHour: c.PerHour, Burst: c.Requests})
+		}
+	}
 }
 
 // Status says how everything is doing.

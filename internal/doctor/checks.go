@@ -21,6 +21,7 @@ var checks = slices.Concat(
 		{"policy", "burst-sum", checkBurstSum},
 		{"policy", "overhead", checkOverhead},
 		{"policy", "listen", checkListen},
+		{"policy", "secrets", checkSecrets},
 		{"policy", "redis", checkRedis},
 		{"kernel", "version", checkVersion},
 	},

@@ -130,6 +130,9 @@ func TestWhatIsFound(t *testing.T) {
 	policy := func(old, text string) func(*Facts) {
 		return func(f *Facts) { f.Policy = parse(t, strings.Replace(officeText, old, text, 1)) }
 	}
+	admits := func(f *Facts) {
+		f.Policy = parse(t, officeText+"admission: {listen: 192.0.2.1:8088, token_file: /etc/token}\n")
+	}
 	redis := func(url string) func(*Facts) {
 		return func(f *Facts) {
 			f.Policy = parse(t, officeText+"shared: {redis: \""+url+"\", cluster: edge}\n")
@@ -172,6 +175,10 @@ func TestWhatIsFound(t *testing.T) {
 		{"listen", Problem, "192.0.2.1:8080 is in use", file("proc/thread-self/net/tcp", listens8080)},
 		{"listen", Warning, "another program listens on [::]:8080, beside 192.0.2.1:8080", file("proc/thread-self/net/tcp6",
 			"  sl\n   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 4711 1 0\n")},
+		{"secrets", Problem, "token_file /etc/token has 6 characters", both(file("etc/token", "secret\n"), admits)},
+		{"secrets", Problem, "token_file /etc/token: file does not exist", admits},
+		{"secrets", OK, "is there", both(file("etc/token", "0123456789abcdef\n"), admits)},
+		{"listen", Problem, "192.0.2.1:8088 is in use", both(admits, file("proc/thread-self/net/tcp", strings.Replace(listens8080, "1F90", "1F98", 1)))},
 		{"redis", Problem, "cannot connect", redis("redis://127.0.0.1:1")},
 		{"redis", Problem, "it wants a password", redis(storetest.Start(t, "--requirepass", "secret").URL())},
 		{"redis", OK, "answers in", redis(storetest.Start(t).URL())},

@@ -35,6 +35,7 @@ func (f *Facts) addresses() (list []address) {
 		}
 	}
 	add(f.Policy.Metrics, metricsSubject)
+	add(f.Policy.Admission.Listen, admissionSubject)
 	return list
 }
 
