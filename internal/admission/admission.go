@@ -148,7 +148,7 @@ func (c *class) decision(granted, alone bool, s state, err error) (Decision, err
 	}
 	c.counts.count(granted, alone)
 	return Decision{
-		Granted: granted, Alone: alone, Unit: c.unit, Limit: int64(c.burst) / c.each, Remaining: s.tokens / c.each,
+		Granted: granted, Alone: alone, NoRoom: s.full, Unit: c.unit, Limit: int64(c.burst) / c.each, Remaining: s.tokens / c.each,
 		RetryAfter: s.retry, Reset: s.reset, Window: c.window(),
 	}, nil
 }

@@ -26,6 +26,7 @@ type Request struct {
 type Decision struct {
 	Granted    bool
 	Alone      bool // decided by this host, since the store is away
+	NoRoom     bool // refused since the class has no room for another key
 	Unit       Unit
 	Limit      int64         // the burst
 	Remaining  int64         // what could be had now

@@ -43,7 +43,7 @@ func (k *keys) take(key string, n int) (granted bool, s state, ok bool) {
 	defer k.mu.Unlock()
 	b, wait := k.find(key)
 	if b == nil {
-		return false, state{retry: wait, reset: wait}, false
+		return false, state{retry: wait, reset: wait, full: true}, false
 	}
 	granted, s = take(b.TokenBucket, n, k.limits)
 	k.settle(b)

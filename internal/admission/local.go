@@ -12,6 +12,7 @@ type state struct {
 	tokens int64
 	retry  time.Duration // until what was refused could be had
 	reset  time.Duration // until the bucket is full
+	full   bool          // there is no room for another key
 }
 
 // take takes n tokens or none. It reads the clock more than once: what another

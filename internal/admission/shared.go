@@ -54,7 +54,7 @@ func (s *cluster) take(ctx context.Context, c *class, n int, key string) (grante
 	verdict, level, rem := answer[0], answer[1], answer[2]
 	if verdict < 0 {
 		wait := time.Duration(level) * time.Microsecond
-		return false, state{retry: wait, reset: wait}, false, nil
+		return false, state{retry: wait, reset: wait, full: true}, false, nil
 	}
 	out = state{tokens: level / bitsPerToken, reset: earns(c, bitsPerToken*int64(c.burst)-level, rem)}
 	if verdict == 0 {

@@ -22,6 +22,7 @@ import (
 var classes = []admission.Class{
 	{Name: "backup", Rate: 8 * shaper.Kbit, Burst: 10_000},
 	{Name: "api", Requests: admission.RequestLimit{PerHour: 60, Burst: 5}},
+	{Name: "few", Requests: admission.RequestLimit{PerHour: 60, Burst: 5}, Keys: 1},
 	{Name: "slow", Requests: admission.RequestLimit{PerHour: 240, Burst: 5}},
 	{Name: "mirror", Rate: shaper.Mbit, Burst: 10_000, Shared: true, OnOutage: admission.Closed},
 }
@@ -108,6 +109,8 @@ func TestTakeSaysWhatIsLeft(t *testing.T) {
 	got.has(t, 200, `"unit":"requests","remaining":3,"limit":5`)
 	got.hasHeaders(t, map[string]string{"RateLimit-Policy": `"api";q=5;w=300`, "RateLimit": `"api";r=3;t=120`})
 	ask(t, "POST", url+"api/take", `{"cost": 5}`).has(t, 200, `"remaining":0`) // another bucket
+	ask(t, "POST", url+"few/take", `{"cost": 1, "key": "a"}`).has(t, 200)
+	ask(t, "POST", url+"few/take", `{"cost": 1, "key": "b"}`).has(t, 429, "has no room for another key")
 }
 
 // Retry-After is in whole seconds, the body has the milliseconds, and neither is too early.

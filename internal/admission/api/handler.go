@@ -58,7 +58,11 @@ func decided(w http.ResponseWriter, asked *admission.Request, d *admission.Decis
 		status = denied
 		h["Retry-After"] = []string{number(max(up(d.RetryAfter, time.Second), 1))}
 		ms := number(max(up(d.RetryAfter, time.Millisecond), 1))
-		body = append(body, `"errors":["class \"`+asked.Class+`\" has not enough now: try again in `+ms+` ms"],"retry_after_ms":`+ms+`,`...)
+		why := `has not enough now`
+		if d.NoRoom {
+			why = `has no room for another key, see admission.keys`
+		}
+		body = append(body, `"errors":["class \"`+asked.Class+`\" `+why+`: try again in `+ms+` ms"],"retry_after_ms":`+ms+`,`...)
 	}
 	body = append(body, `"granted":`...)
 	body = strconv.AppendBool(body, d.Granted)
