@@ -1,30 +1,14 @@
 package daemon
 
 import (
-	"context"
 	"fmt"
 
 	"shaperd/configs"
 	"shaperd/internal/admin"
 	"shaperd/internal/admission"
 	"shaperd/internal/admission/api"
-	"shaperd/internal/httpd"
 	"shaperd/internal/metrics"
 )
-
-// An admitter is the task that answers programs at the admission's address.
-type admitter struct {
-	*httpd.Server
-	readiness
-	running *running // nil until started
-}
-
-func (a *admitter) Run(ctx context.Context) error {
-	close(a.readiness)
-	return a.Server.Run(ctx)
-}
-
-func (a *admitter) String() string { return fmt.Sprintf("admission on %s", a.Addr()) }
 
 // prepareAdmission reads the token, again for each reload, and binds the address if it is another.
 func (d *daemon) prepareAdmission(c *change) (err error) {
@@ -41,9 +25,9 @@ func (d *daemon) prepareAdmission(c *change) (err error) {
 	}
 	s, err := api.Listen(p.Admission.Listen, &d.token, d.admission)
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.Name, err)
+		return fmt.Errorf("%s: admission: %w", p.Name, err)
 	}
-	c.admitter = &admitter{Server: s, readiness: make(readiness)}
+	c.admitter = &endpoint{Server: s, readiness: make(readiness), what: "admission"}
 	return nil
 }
 

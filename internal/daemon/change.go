@@ -33,7 +33,7 @@ type change struct {
 
 	token    string    // of clients of the admission's address
 	moving   bool      // that address changes
-	admitter *admitter // new, when moving; nil for none
+	admitter *endpoint // new, when moving; nil for none
 	reshared bool      // the cluster, or its Redis, changes
 	sharing  *sharing  // new, when reshared; nil for none
 }
@@ -86,7 +86,7 @@ func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
 		if err != nil {
 			return c, fmt.Errorf("%s: metrics: %w", p.Name, err)
 		}
-		c.metrics = &endpoint{Server: server, readiness: make(readiness)}
+		c.metrics = &endpoint{Server: server, readiness: make(readiness), what: "metrics"}
 	}
 	if c.resited = d.policy == nil || p.Admin != d.policy.Admin; c.resited {
 		if c.socket, err = d.listenControl(p); err != nil {

@@ -50,7 +50,7 @@ type daemon struct {
 	tasks     tasks
 	admission *admission.Admission
 	token     api.Token // of clients of admitter
-	admitter  *admitter // nil for none
+	admitter  *endpoint // nil for none
 	metrics   *metrics.Metrics
 	sockets   *conn.Inherited // of the service manager
 
@@ -168,7 +168,7 @@ func (d *daemon) start(c *change) error {
 		s.Relays = append(s.Relays, r.Addrs())
 	}
 	if d.endpoint != nil {
-		s.Metrics = d.endpoint.Addr()
+		s.Metrics = d.endpoint.AddrPort()
 	}
 	d.Log.Info("ready", "policy", d.policy.Name)
 	d.notify(systemd.Ready(d.status()))

@@ -11,7 +11,6 @@ import (
 	"shaperd/conn"
 	"shaperd/internal/admin"
 	"shaperd/internal/httpd"
-	"shaperd/internal/metrics"
 	"shaperd/shaper"
 )
 
@@ -42,10 +41,11 @@ func (r *relay) Run(ctx context.Context) error {
 
 func (r *relay) String() string { return fmt.Sprintf("relay %q", r.config.Name) }
 
-// An endpoint is the task that serves metrics.
+// An endpoint is the task that serves HTTP at an address.
 type endpoint struct {
-	*metrics.Server
+	*httpd.Server
 	readiness
+	what    string
 	running *running // nil until started
 }
 
@@ -54,7 +54,7 @@ func (e *endpoint) Run(ctx context.Context) error {
 	return e.Server.Run(ctx)
 }
 
-func (e *endpoint) String() string { return fmt.Sprintf("metrics on %s", e.Addr()) }
+func (e *endpoint) String() string { return fmt.Sprintf("%s on %s", e.what, e.Addr()) }
 
 // A controlSocket is the task that answers on the control socket.
 type controlSocket struct {

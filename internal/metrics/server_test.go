@@ -57,11 +57,11 @@ func TestListenTakesTheAddressBeforeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(s.Addr(), http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "address already in use") {
+	if _, err := Listen(s.AddrPort(), http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("second Listen = %v, want address already in use", err)
 	}
 	s.Close()
-	again, err := Listen(s.Addr(), http.NotFoundHandler())
+	again, err := Listen(s.AddrPort(), http.NotFoundHandler())
 	if err != nil {
 		t.Fatalf("after Close: %v", err)
 	}
@@ -74,7 +74,7 @@ func TestIPv4WildcardLeavesIPv6Alone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	six, err := net.Listen("tcp6", netip.AddrPortFrom(netip.IPv6Loopback(), s.Addr().Port()).String())
+	six, err := net.Listen("tcp6", netip.AddrPortFrom(netip.IPv6Loopback(), s.AddrPort().Port()).String())
 	if err != nil {
 		t.Fatalf("port is taken on IPv6 too: %v", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -61,13 +60,9 @@ func (t *Token) shown(r *http.Request) bool {
 
 // Listen makes a server that asks for the token. The caller must call its Run or Close.
 func Listen(address netip.AddrPort, t *Token, a *admission.Admission) (*httpd.Server, error) {
-	l, err := net.Listen("tcp", address.String())
-	if err != nil {
-		return nil, fmt.Errorf("admission: %w", err)
-	}
 	mux := http.NewServeMux()
 	Mount(mux, a)
-	return httpd.New(l, guarded(t, mux), limits), nil
+	return httpd.Listen(address, guarded(t, mux), limits)
 }
 
 var errToken = &requestError{http.StatusUnauthorized, `no token, or a wrong one: send "Authorization: Bearer" with that of admission.token_file`}
