@@ -134,7 +134,7 @@ func network(err error) (what, cure string) {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "cannot connect", "start it there, or correct the URL; its bind and protected-mode may keep others out"
 	case slow(err):
-		return "no answer", "see whether it runs, and whether a firewall or its load is in the way"
+		return "no answer", "see whether it runs, whether both ends speak TLS or none, and whether a firewall or its load is in the way"
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return "it closed the connection", "see whether it runs, and whether it wants TLS: then the URL begins with rediss://"
 	default:

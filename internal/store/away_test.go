@@ -56,7 +56,7 @@ func TestAProblemSaysWhatIsWrongAndTheCure(t *testing.T) {
 			r := storetest.Start(t)
 			r.Pause()
 			return store.Options{URLs: []string{r.URL()}}
-		}, "redis PORT: no answer: nothing within 100ms: see whether it runs, and whether a firewall or its load is in the way"},
+		}, "redis PORT: no answer: nothing within 100ms: see whether it runs, whether both ends speak TLS or none, and whether a firewall or its load is in the way"},
 		{"no password", func(t *testing.T) store.Options {
 			return store.Options{URLs: []string{storetest.Start(t, "--requirepass", password).URL()}}
 		}, "redis PORT: it wants a password: NOAUTH Authentication required.: write it to the password file"},
