@@ -121,7 +121,7 @@ admission: {listen: "127.0.0.1:9478", token_file: /etc/token, rate: 100mbit, key
 		Interfaces: []Interface{{Name: "ppp0", Line: 19, Overhead: 46, Egress: link("ppp0 egress", 100*shaper.Mbit), Ingress: link("ppp0 ingress", 400*shaper.Mbit)}},
 		Metrics:    netip.MustParseAddrPort("127.0.0.1:9477"), Page: true,
 		Shared: Shared{
-			Redis:   Redis{URLs: []string{"redis://user@10.0.0.9/1", "redis://10.0.0.8:7000"}, PasswordFile: "/etc/secret", Timeout: 100 * time.Millisecond},
+			Redis:   Redis{URLs: []string{"redis://user@10.0.0.9/1", "redis://10.0.0.8:7000"}, PasswordFile: "/etc/secret", Timeout: 100 * time.Millisecond, Backoff: 2 * time.Second},
 			Cluster: "edge", Host: "r1", Weight: 3, OnOutage: "min", Period: 2 * time.Second,
 		},
 		Admission: Admission{

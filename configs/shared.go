@@ -28,6 +28,7 @@ type Redis struct {
 	PasswordFile string        // "" for no password
 	CAFile       string        // "" for the system's certificates
 	Timeout      time.Duration // of a request: slower is away
+	Backoff      time.Duration // the longest between two that try, while it is away
 }
 
 // Outages are the values of Shared.OnOutage; the first is the default.
@@ -55,7 +56,7 @@ func (r *report) shared(p *Policy, f *fileSpec) {
 	if s.Period.ok() {
 		p.Shared.Period = s.Period.v.Duration
 	}
-	p.Shared.Redis.Timeout = min(redisTimeout, p.Shared.Period/2)
+	p.Shared.Redis.Timeout, p.Shared.Redis.Backoff = min(redisTimeout, p.Shared.Period/2), p.Shared.Period
 	tls := 0
 	for _, u := range s.Redis.values() {
 		p.Shared.Redis.URLs = append(p.Shared.Redis.URLs, u.text)

@@ -31,6 +31,9 @@ func New(s *store.Store, o Options) (*Client, error) {
 	if s.Timeout() > o.Period/2 {
 		return nil, fmt.Errorf("shared classes: a request may take %v, which is more than half of the period of %v", s.Timeout(), o.Period)
 	}
+	if s.Backoff() > o.Period { // or it would find Redis again when that has learned without it
+		return nil, fmt.Errorf("shared classes: the store may pause for %v, which is more than the period of %v", s.Backoff(), o.Period)
+	}
 	c := &Client{store: s, core: newCore(o, s.Timeout()), woken: make(chan struct{}, 1)}
 	c.status.Store(&Status{})
 	return c, nil

@@ -128,7 +128,7 @@ func budget(rate shaper.Rate) Budget { return Budget{Holder: web, Rate: rate, Ve
 func TestHostsShareARateThroughARealRedis(t *testing.T) {
 	t.Parallel()
 	r, c := storetest.Start(t), newCluster(t)
-	o := store.Options{URLs: []string{r.URL()}}
+	o := store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}
 	a, b := c.run("r1", o, Share, budget(100*shaper.Mbit)), c.run("r2", o, Share, budget(100*shaper.Mbit))
 	a.await(t, "learning", has(Learning, 0))
 	a.await(t, "half", has(Leased, 50*shaper.Mbit))
@@ -172,7 +172,7 @@ func TestRedisComesAndGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, c := storetest.Start(t), newCluster(t)
-			o := store.Options{URLs: []string{r.URL()}}
+			o := store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}
 			a, b := c.run("r1", o, Share, budget(100*shaper.Mbit)), c.run("r2", o, Min, budget(100*shaper.Mbit))
 			a.await(t, "half", has(Leased, 50*shaper.Mbit))
 			b.await(t, "half", has(Leased, 50*shaper.Mbit))
@@ -192,6 +192,41 @@ func TestRedisComesAndGoes(t *testing.T) {
 	}
 }
 
+// A Redis that was away for long comes back empty, and one host has become idle
+// meanwhile: whoever finds it first must not be granted what others still use.
+func TestHostsFindRedisBeforeItHasLearned(t *testing.T) {
+	t.Parallel()
+	r, c := storetest.Start(t), newCluster(t)
+	o := store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}
+	var all []*running
+	for i := range 8 { // so many that with longer pauses one is nearly always late
+		all = append(all, c.run(fmt.Sprint("r", i), o, Share, budget(80*shaper.Mbit)))
+	}
+	for _, h := range all {
+		h.await(t, "an eighth", has(Leased, 10*shaper.Mbit))
+	}
+	r.Kill()
+	for _, h := range all {
+		h.await(t, "its fair share", has(AtOutage, 10*shaper.Mbit))
+		h.await(t, "pauses as long as they become", func(HolderStatus) bool { return h.Status().Failures >= 30 })
+	}
+	all[0].mu.Lock()
+	all[0].traffic = func() Usage { return Usage{} }
+	all[0].mu.Unlock()
+	c.mu.Lock()
+	c.most = 0
+	c.mu.Unlock()
+	r.Restart()
+	for _, h := range all[1:] {
+		h.await(t, "a seventh", has(Leased, 11300*shaper.Kbit))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.most > 80*shaper.Mbit {
+		t.Errorf("%v were in force together", c.most)
+	}
+}
+
 func TestAWrongPasswordIsAnOutageFromTheStart(t *testing.T) {
 	t.Parallel()
 	r, c := storetest.Start(t, "--requirepass", "right"), newCluster(t)
@@ -202,7 +237,7 @@ func TestAWrongPasswordIsAnOutageFromTheStart(t *testing.T) {
 		}
 	}
 	write("wrong")
-	a := c.run("r1", store.Options{URLs: []string{r.URL()}, PasswordFile: path}, Share, budget(100*shaper.Mbit))
+	a := c.run("r1", store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}, PasswordFile: path}, Share, budget(100*shaper.Mbit))
 	a.await(t, "the floor", has(AtOutage, shaper.Mbit))
 	if s := a.Status(); !strings.Contains(s.Problem, "correct the password file") {
 		t.Errorf("problem %q", s.Problem)
@@ -214,7 +249,7 @@ func TestAWrongPasswordIsAnOutageFromTheStart(t *testing.T) {
 func TestAFailoverIsSurvived(t *testing.T) {
 	t.Parallel()
 	s, c := storetest.StartSentinels(t), newCluster(t)
-	o := store.Options{URLs: []string{s.URL()}, Sentinel: s.Name}
+	o := store.Options{Backoff: DefaultPeriod, URLs: []string{s.URL()}, Sentinel: s.Name}
 	a, b := c.run("r1", o, Share, budget(100*shaper.Mbit)), c.run("r2", o, Share, budget(100*shaper.Mbit))
 	a.await(t, "half", has(Leased, 50*shaper.Mbit))
 	b.await(t, "half", has(Leased, 50*shaper.Mbit))
@@ -238,7 +273,7 @@ func TestTrafficCostsNoMoreThanFourRoundTripsASecond(t *testing.T) {
 		budgets = append(budgets, b)
 	}
 	started := time.Now()
-	a := c.run("r1", store.Options{URLs: []string{r.URL()}}, Share, budgets...)
+	a := c.run("r1", store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}, Share, budgets...)
 	a.mu.Lock()
 	bytes, n := uint64(0), 0
 	a.traffic = func() Usage { // as restless as can be
@@ -260,12 +295,12 @@ func TestTrafficCostsNoMoreThanFourRoundTripsASecond(t *testing.T) {
 func TestAShareThatCannotBeAppliedIsNotCountedAsInForce(t *testing.T) {
 	t.Parallel()
 	r, c := storetest.Start(t), newCluster(t)
-	a := c.run("r1", store.Options{URLs: []string{r.URL()}}, Share, budget(100*shaper.Mbit))
+	a := c.run("r1", store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}, Share, budget(100*shaper.Mbit))
 	a.await(t, "everything", has(Leased, 100*shaper.Mbit))
 	a.mu.Lock()
 	a.refuse = errors.New("device is gone")
 	a.mu.Unlock()
-	b := c.run("r2", store.Options{URLs: []string{r.URL()}}, Share, budget(100*shaper.Mbit))
+	b := c.run("r2", store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}, Share, budget(100*shaper.Mbit))
 	a.await(t, "a target of half", func(h HolderStatus) bool { return h.Target <= 50*shaper.Mbit })
 	renewed := b.Status().Renewals
 	b.await(t, "some renewals", func(h HolderStatus) bool {
@@ -284,7 +319,7 @@ func TestAShareThatCannotBeAppliedIsNotCountedAsInForce(t *testing.T) {
 }
 
 func TestOptionsOfAHostAreChecked(t *testing.T) {
-	s, err := store.New(store.Options{URLs: []string{"redis://127.0.0.1"}})
+	s, err := store.New(store.Options{Backoff: DefaultPeriod, URLs: []string{"redis://127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,6 +340,14 @@ func TestOptionsOfAHostAreChecked(t *testing.T) {
 	}
 	if _, err := New(s, good); err != nil {
 		t.Error(err)
+	}
+	slow, err := store.New(store.Options{URLs: []string{"redis://127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	if _, err := New(slow, good); err == nil || err.Error() != "shared classes: the store may pause for 3s, which is more than the period of 500ms" {
+		t.Errorf("New with long pauses = %v", err)
 	}
 	for _, o := range []Outage{Share, Min, Open, Closed} {
 		if got, err := ParseOutage(o.String()); err != nil || got != o {

@@ -12,13 +12,17 @@ import (
 const (
 	tolerated    = 3
 	firstBackoff = 100 * time.Millisecond
-	longestWait  = 3 * time.Second
 )
+
+// DefaultBackoff is the longest time without a request that tries, where Options
+// name none.
+const DefaultBackoff = 3 * time.Second
 
 // A breaker decides which requests are made. Closed: all of them. Open: none,
 // but one at a time that tries, after each backoff.
 type breaker struct {
-	random func() float64 // in [0, 1)
+	random  func() float64 // in [0, 1)
+	longest time.Duration  // between two that try
 
 	mu         sync.Mutex
 	problem    *AwayError // of the last request that was decided; nil when it was answered
@@ -29,7 +33,9 @@ type breaker struct {
 	generation uint64    // of open and probing: what reports from before is too late
 }
 
-func newBreaker() *breaker { return &breaker{random: rand.Float64} }
+func newBreaker(longest time.Duration) *breaker {
+	return &breaker{random: rand.Float64, longest: longest}
+}
 
 // last returns what the last request failed with, nil if it did not.
 func (b *breaker) last() *AwayError {
@@ -89,9 +95,9 @@ func (b *breaker) close() {
 }
 
 func (b *breaker) backoff() time.Duration {
-	d := longestWait
+	d := b.longest
 	if doublings := b.failures - tolerated; doublings < 10 {
-		d = min(firstBackoff<<max(doublings, 0), longestWait)
+		d = min(firstBackoff<<max(doublings, 0), b.longest)
 	}
 	return d/2 + time.Duration(b.random()*float64(d/2))
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestAnOpenBreakerLetsOneProbeThroughAfterEachBackoff(t *testing.T) {
-	b := &breaker{random: func() float64 { return 0.5 }} // three quarters of a backoff
+	b := &breaker{longest: DefaultBackoff, random: func() float64 { return 0.5 }} // three quarters of a backoff
 	now := time.Unix(0, 0)
 	away := &AwayError{What: "away"}
 	fail := func() {
@@ -38,7 +38,7 @@ func TestAnOpenBreakerLetsOneProbeThroughAfterEachBackoff(t *testing.T) {
 		}
 		b.report(ticket, now, away, true)
 	}
-	now = now.Add(longestWait)
+	now = now.Add(DefaultBackoff)
 	ticket, _ := b.allow(now)
 	b.report(ticket, now, nil, true)
 	if b.last() != nil {
@@ -53,7 +53,7 @@ func TestAnOpenBreakerLetsOneProbeThroughAfterEachBackoff(t *testing.T) {
 }
 
 func TestReportsOfBeforeDoNotChangeABreaker(t *testing.T) {
-	b := newBreaker()
+	b := newBreaker(DefaultBackoff)
 	now := time.Unix(0, 0)
 	old, _ := b.allow(now)
 	for range tolerated {
@@ -64,7 +64,7 @@ func TestReportsOfBeforeDoNotChangeABreaker(t *testing.T) {
 	if _, refused := b.allow(now); refused == nil {
 		t.Error("an answer to a request of before closed the breaker")
 	}
-	now = now.Add(longestWait)
+	now = now.Add(DefaultBackoff)
 	probe, _ := b.allow(now)
 	b.report(probe, now, nil, false) // its caller gave up
 	if _, refused := b.allow(now); refused != nil {
@@ -73,7 +73,7 @@ func TestReportsOfBeforeDoNotChangeABreaker(t *testing.T) {
 }
 
 func TestARequestThatIsNotPermittedKeepsNoOtherOut(t *testing.T) {
-	b := newBreaker()
+	b := newBreaker(DefaultBackoff)
 	now := time.Unix(0, 0)
 	for range 2 * tolerated {
 		ticket, refused := b.allow(now)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -36,6 +37,9 @@ type Options struct {
 	// Timeout is the deadline of a request, connecting included; 0 means
 	// DefaultTimeout. A server that is slower is taken for away.
 	Timeout time.Duration
+	// Backoff is the longest time that passes without a request while the server
+	// is away, so the time until it is found again; 0 means DefaultBackoff.
+	Backoff time.Duration
 }
 
 // A Store is a connection to the Redis that a cluster shares.
@@ -94,7 +98,7 @@ func New(o Options) (*Store, error) {
 	} else if o.CAFile != "" {
 		return nil, fmt.Errorf("redis CA file %q: the URL has no TLS: write rediss:// or leave the file out", o.CAFile)
 	}
-	s := &Store{client: redis.NewUniversalClient(u), place: at, sentinel: o.Sentinel, timeout: timeout, breaker: newBreaker()}
+	s := &Store{client: redis.NewUniversalClient(u), place: at, sentinel: o.Sentinel, timeout: timeout, breaker: newBreaker(cmp.Or(o.Backoff, DefaultBackoff))}
 	s.client.AddHook(guard{s})
 	return s, nil
 }
@@ -105,6 +109,9 @@ func (s *Store) Client() redis.UniversalClient { return s.client }
 
 // Timeout is the deadline of a request.
 func (s *Store) Timeout() time.Duration { return s.timeout }
+
+// Backoff is the longest time that passes without a request while the server is away.
+func (s *Store) Backoff() time.Duration { return s.breaker.longest }
 
 // Close ends the connections.
 func (s *Store) Close() error { return s.client.Close() }
