@@ -1,11 +1,14 @@
 package lab
 
 import (
+	"encoding/binary"
 	"math"
 	"net/netip"
 	"slices"
 	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"shaperd/shaper"
 )
@@ -52,19 +55,19 @@ func (s *seen) until(ok func(Packet) bool) Packet {
 	}
 }
 
-// dscpOf returns a frame's DSCP, protocol and TCP flags.
+// dscpOf returns a frame's DSCP, protocol and TCP flags; zeros where it is no IP.
 func dscpOf(frame []byte) (dscp, protocol, flags byte) {
-	if len(frame) < ethernetHeader+ipv6Header+20 && frame[12] == 0x86 || len(frame) < ethernetHeader+ipv4Header {
-		return 0, 0, 0
+	ip, transport := frame[ethernetHeader:], 0
+	switch binary.BigEndian.Uint16(frame[12:]) {
+	case unix.ETH_P_IP:
+		dscp, protocol, transport = ip[1]>>2, ip[9], ipv4Header
+	case unix.ETH_P_IPV6:
+		dscp, protocol, transport = (ip[0]<<4|ip[1]>>4)>>2, ip[6], ipv6Header
 	}
-	ip := frame[ethernetHeader:]
-	if ip[0]>>4 == 6 {
-		return (ip[0]<<4 | ip[1]>>4) >> 2, ip[6], ip[ipv6Header+13]
+	if protocol == unix.IPPROTO_TCP {
+		flags = ip[transport+13]
 	}
-	if ip[9] != 6 {
-		return ip[1] >> 2, ip[9], 0
-	}
-	return ip[1] >> 2, ip[9], ip[ipv4Header+13]
+	return dscp, protocol, flags
 }
 
 func TestConnectionsCarryTheirDSCPFromTheFirstPacket(t *testing.T) {
