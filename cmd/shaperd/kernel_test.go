@@ -219,13 +219,14 @@ func TestKernelHasTheShareOfABudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = redis.Process.Kill(); _ = redis.Wait() })
-	policy := file(t, "shaperd.yaml", `
+	const text = `
 classes:
   - {name: mirror, match: {proto: udp, dport: 9}, rate: 8mbit, shared: true}
   - {name: bulk, default: true, rate: 10mbit}
 interfaces: [{name: eth0, egress: 100mbit}]
 shared: {redis: "redis://127.0.0.1", cluster: test, host: r1}
-`)
+`
+	policy := file(t, "shaperd.yaml", text)
 	p := start(t, nil, "run", "--config", policy)
 	p.await("msg=ready")
 	classes := func() string { return shell(t, "tc class show dev eth0") }
@@ -244,6 +245,21 @@ shared: {redis: "redis://127.0.0.1", cluster: test, host: r1}
 		}
 		return strings.Contains(classes(), "ceil 7920Kbit") || strings.Contains(classes(), "ceil 8Mbit")
 	})
+	// A reload that shares in another way begins without a share, and gives this one back.
+	write(t, policy, strings.Replace(text, "cluster: test", "cluster: other, on_outage: closed", 1))
+	if err := redis.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	p.asks(0, "reload")
+	if got := classes(); strings.Contains(got, "8Mbit") || strings.Contains(got, "7920Kbit") {
+		t.Errorf("after the reload the kernel has the share of before:\n%s", got)
+	}
+	if err := redis.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	write(t, policy, text)
+	p.asks(0, "reload")
+	storetest.Eventually(t, "the floor again", func() bool { return strings.Contains(classes(), "rate 80Kbit ceil 80Kbit") })
 	p.signal(syscall.SIGTERM)
 	if code, _ := p.exit(); code != 0 {
 		t.Errorf("exit code %d", code)

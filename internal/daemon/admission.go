@@ -10,17 +10,11 @@ import (
 	"shaperd/internal/metrics"
 )
 
-// prepareAdmission reads the token, again for each reload, and binds the address if it is another.
-func (d *daemon) prepareAdmission(c *change) (err error) {
+// prepareAdmission binds the address if it is another.
+func (d *daemon) prepareAdmission(c *change) error {
 	p := c.policy
 	c.moving = d.policy == nil || p.Admission.Listen != d.policy.Admission.Listen
-	if !p.Admission.Listen.IsValid() {
-		return nil
-	}
-	if c.token, err = api.ReadToken(p.Admission.TokenFile); err != nil {
-		return fmt.Errorf("%s: admission: %w", p.Name, err)
-	}
-	if !c.moving {
+	if !c.moving || !p.Admission.Listen.IsValid() {
 		return nil
 	}
 	s, err := api.Listen(p.Admission.Listen, &d.token, d.admission)
@@ -36,7 +30,9 @@ func (d *daemon) commitAdmission(c *change) {
 	if err := d.admission.Update(admissionClasses(c.policy)); err != nil { // what configs lets pass is in order
 		d.Log.Error("admission", "error", err)
 	}
-	d.token.Set(c.token)
+	if c.token != "" {
+		d.token.Set(c.token)
+	}
 	if !c.moving {
 		return
 	}

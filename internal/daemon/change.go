@@ -45,9 +45,9 @@ type update struct {
 	links  [2]shaper.Link
 }
 
-// prepare makes the change from what runs, nothing at the start, to p.
-func (d *daemon) prepare(p *configs.Policy) (c *change, err error) {
-	c = &change{policy: p}
+// prepare makes the change from what runs, nothing at the start, to p and a token.
+func (d *daemon) prepare(p *configs.Policy, token string) (c *change, err error) {
+	c = &change{policy: p, token: token}
 	defer func() {
 		if err != nil {
 			c.abort()

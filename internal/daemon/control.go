@@ -105,7 +105,7 @@ func (d *daemon) override(overrides []admin.Override) (*admin.Changed, error) {
 		return nil, &admin.RefusedError{Err: err}
 	}
 	before := d.policy
-	if err := d.enforce(p); err != nil {
+	if err := d.enforce(p, d.file.token); err != nil {
 		return nil, err
 	}
 	d.overrides = overrides

@@ -54,7 +54,7 @@ type daemon struct {
 	metrics   *metrics.Metrics
 	sockets   *conn.Inherited // of the service manager
 
-	file      *configs.Policy  // as it was read
+	file      file             // as it was read
 	overrides []admin.Override // of what it says
 	policy    *configs.Policy  // in force: the file's at this time, with the overrides; nil before the first
 	state     string           // of the file's schedules, in force
@@ -104,18 +104,18 @@ func Run(ctx context.Context, o Options) error {
 	d.raiseFileLimit()
 	d.sockets = conn.Inherit(systemd.Listeners())
 	defer d.sockets.Close()
-	p, now, err := d.load()
+	f, now, err := d.load()
 	if err != nil {
 		return err
 	}
 	rest, endRest := context.WithCancel(context.WithoutCancel(ctx)) // ctx ends the relays first
 	defer endRest()
 	d.tasks = newTasks(rest)
-	c, err := d.prepare(now)
+	c, err := d.prepare(now, f.token)
 	if err != nil {
 		return err
 	}
-	d.file, d.loaded = p, time.Now()
+	d.file, d.loaded = f, time.Now()
 	for _, err := range d.sockets.Unused() {
 		d.Log.Warn("socket that is of no use", "error", err)
 	}
@@ -208,25 +208,36 @@ func (d *daemon) reload(by slog.Value) (*admin.Reloaded, error) {
 	return &admin.Reloaded{Policy: d.policy.Name, Reloads: d.reloads, Ended: ended, Resumed: resumed}, err
 }
 
-// load reads the policy; now has the rates of this time.
-func (d *daemon) load() (p, now *configs.Policy, err error) {
-	if p, err = d.Load(); err != nil {
-		return nil, nil, err
+// A file is what was read from files: the policy, and the token that it names.
+type file struct {
+	*configs.Policy
+	token string // of clients of the admission's address; "" for none
+}
+
+// load reads the files; now is the policy with the rates of this time.
+func (d *daemon) load() (f file, now *configs.Policy, err error) {
+	if f.Policy, err = d.Load(); err != nil {
+		return f, nil, err
 	}
-	now, err = p.At(time.Now(), nil)
-	return p, now, err
+	if f.Admission.Listen.IsValid() {
+		if f.token, err = api.ReadToken(f.Admission.TokenFile); err != nil {
+			return f, nil, fmt.Errorf("%s: admission: %w", f.Name, err)
+		}
+	}
+	now, err = f.At(time.Now(), nil)
+	return f, now, err
 }
 
 // apply reads the policy and puts it into force: what was set by hand ends, and
 // relays that were drained by hand serve again. It returns which those are.
 func (d *daemon) apply() (ended []admin.Override, resumed []string, err error) {
-	p, now, err := d.load()
+	f, now, err := d.load()
 	if err != nil {
 		return nil, nil, err
 	}
 	drained := d.drained
 	d.drained = nil
-	if err := d.enforce(now); err != nil {
+	if err := d.enforce(now, f.token); err != nil {
 		d.drained = drained
 		return nil, nil, err
 	}
@@ -236,14 +247,14 @@ func (d *daemon) apply() (ended []admin.Override, resumed []string, err error) {
 		}
 	}
 	ended = d.overrides
-	d.file, d.loaded, d.overrides = p, time.Now(), nil
+	d.file, d.loaded, d.overrides = f, time.Now(), nil
 	d.timed()
 	return ended, resumed, nil
 }
 
-// enforce puts a policy into force, or leaves all as it was.
-func (d *daemon) enforce(p *configs.Policy) error {
-	c, err := d.prepare(p)
+// enforce puts a policy and a token into force, or leaves all as it was.
+func (d *daemon) enforce(p *configs.Policy, token string) error {
+	c, err := d.prepare(p, token)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"sync/atomic"
 
 	"shaperd/configs"
@@ -21,6 +22,27 @@ type kernel struct {
 	lock    *lock
 	running *running    // nil until started
 	keep    atomic.Bool // what shapes stays when the task ends
+	has     netlink.Config
+}
+
+// shape puts a policy with the shares into force on the interfaces, all of it or nothing.
+func (k *kernel) shape(p *configs.Policy, s shares) (*netlink.Plan, error) {
+	next := KernelConfig(s.policy(p))
+	plan, err := k.Apply(next)
+	if err != nil {
+		return nil, describeKernel(p, err)
+	}
+	k.has = next
+	return plan, nil
+}
+
+// reshape is shape for other shares of the policy in force: it writes nothing where none has changed.
+func (k *kernel) reshape(p *configs.Policy, s shares) error {
+	if k == nil || reflect.DeepEqual(KernelConfig(s.policy(p)), k.has) {
+		return nil
+	}
+	_, err := k.shape(p, s)
+	return err
 }
 
 func (k *kernel) Run(ctx context.Context) error {
@@ -73,12 +95,12 @@ func (d *daemon) prepareKernel(c *change) error {
 		}
 		k = &kernel{Datapath: path, lock: held, readiness: make(readiness)}
 	}
-	plan, err := k.Apply(KernelConfig(d.shares.policy(c.policy)))
+	plan, err := k.shape(c.policy, d.shares)
 	if err != nil {
 		if k != d.kernel {
 			k.Close()
 		}
-		return describeKernel(c.policy, err)
+		return err
 	}
 	c.kernel = k
 	for i := range plan.Changes {

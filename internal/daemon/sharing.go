@@ -28,10 +28,11 @@ type sharing struct {
 	store   *store.Store
 	running *running // nil until started
 
-	seen  map[lease.Holder]sighting // by its own goroutine
-	begun atomic.Bool               // the Redis knows the classes of admission
-	told  string                    // what the log says is wrong
-	odd   map[lease.Holder]bool     // whose disagreement is in the log
+	held  atomic.Pointer[map[lease.Holder]bool] // what it has shares of; nil before the first
+	seen  map[lease.Holder]sighting             // by its own goroutine
+	begun atomic.Bool                           // the Redis knows the classes of admission
+	told  string                                // what the log says is wrong
+	odd   map[lease.Holder]bool                 // whose disagreement is in the log
 }
 
 // presence is a budget of nothing: its shares say how many hosts there are, which
@@ -40,8 +41,9 @@ var presence = lease.Budget{Holder: lease.Holder{Class: "hosts", Direction: "adm
 
 // A sighting is what a shared class had sent when it was last looked at.
 type sighting struct {
-	bytes uint64
-	at    time.Time
+	bytes   uint64
+	at      time.Time
+	waiting bool
 }
 
 func (s *sharing) Run(ctx context.Context) error {
@@ -85,6 +87,9 @@ func (d *daemon) newSharing(p *configs.Policy) (*sharing, error) {
 // moveSharing shares with s from now on, or with nobody.
 func (d *daemon) moveSharing(s *sharing) {
 	if d.sharing != nil {
+		if err := d.reshape(shares{}); err != nil { // first: others have these shares when it has given them back
+			d.Log.Error("shares of shared classes", "error", err)
+		}
 		d.sharing.running.stop() // what comes of it later is not applied
 	}
 	d.shares, d.budgets = shares{}, nil
@@ -113,6 +118,11 @@ func (d *daemon) rebudget() {
 	if slices.ContainsFunc(d.policy.Admission.Classes, func(c configs.AdmissionClass) bool { return c.Shared }) {
 		all = append(slices.Clone(all), presence)
 	}
+	held := map[lease.Holder]bool{}
+	for _, b := range d.budgets {
+		held[b.Holder] = true
+	}
+	d.sharing.held.Store(&held)
 	d.sharing.begun.Store(false)
 	d.sharing.Set(all)
 	if err := d.reshape(d.shares); err != nil {
@@ -137,10 +147,8 @@ func (d *daemon) applyShares(s *sharing, some map[lease.Holder]shaper.Rate) erro
 
 // reshape gives the datapaths the shares, and changes nothing else.
 func (d *daemon) reshape(next shares) error {
-	if before, after := d.shares.policy(d.policy), next.policy(d.policy); d.kernel != nil && !reflect.DeepEqual(before.Interfaces, after.Interfaces) {
-		if _, err := d.kernel.Apply(KernelConfig(after)); err != nil {
-			return describeKernel(d.policy, err)
-		}
+	if err := d.kernel.reshape(d.policy, next); err != nil {
+		return err
 	}
 	d.shares = next
 	for _, r := range slices.Concat(d.relays, d.retired()) {
@@ -173,51 +181,55 @@ func (d *daemon) loops(h lease.Holder) (n int) {
 }
 
 // observe returns what the shared classes have sent so far, for s's own
-// goroutine. What waits, waits for the share only if that is used up.
+// goroutine. What waits, waits for the share only if that is used up, or nearly
+// and at two looks: a sender with a steady rate has something waiting now and then.
 func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
 	d.complain(s)
 	sum, rates := map[lease.Holder]lease.Usage{}, map[lease.Holder]shaper.Rate{}
+	held := s.held.Load()
+	if held == nil {
+		return sum
+	}
 	note := func(class, link string, rate shaper.Rate, bytes uint64, waiting bool) {
 		h := holderOf(class, link)
+		if !(*held)[h] {
+			return
+		}
 		u := sum[h]
 		sum[h] = lease.Usage{Bytes: u.Bytes + bytes, Waiting: u.Waiting || waiting}
 		rates[h] += rate
 	}
-	v := d.view.Load()
-	shared := map[string]bool{}
-	eachShared(v.policy.Links(), func(h lease.Holder, _ *shaper.Class) { shared[h.Class] = true })
-	for _, r := range v.loops {
+	for _, r := range d.view.Load().loops {
 		st := r.Stats()
 		for _, l := range []*shaper.LinkStats{&st.Upload, &st.Download} {
 			for i := range l.Classes {
-				if c := &l.Classes[i]; shared[c.Name] {
-					note(c.Name, l.Name, c.Rate, c.Bytes, c.Backlogged > 0)
-				}
+				c := &l.Classes[i]
+				note(c.Name, l.Name, c.Rate, c.Bytes, c.Backlogged > 0)
 			}
 		}
 	}
-	if k := d.shaping.Load(); k != nil && len(shared) > 0 {
+	if k := d.shaping.Load(); k != nil && len(*held) > 0 {
 		st, err := k.Stats()
 		if err != nil {
 			d.readErrors.Add(1)
 		}
 		for i := range st.Links {
 			for j := range st.Links[i].Classes {
-				if c := &st.Links[i].Classes[j]; shared[c.Name] {
-					note(c.Name, st.Links[i].Name, c.Rate, c.Bytes, c.BacklogBytes > 0)
-				}
+				c := &st.Links[i].Classes[j]
+				note(c.Name, st.Links[i].Name, c.Rate, c.Bytes, c.BacklogBytes > 0)
 			}
 		}
 	}
-	const most = 0.8 // of the share: less than that is used when something else is in the way
+	const nearly, all = 0.8, 0.97 // of the share: less is used when something else is in the way
 	now := time.Now()
 	for h, u := range sum {
 		before, known := s.seen[h]
+		s.seen[h] = sighting{u.Bytes, now, u.Waiting}
 		if dt := now.Sub(before.at).Seconds(); known && u.Bytes >= before.bytes && dt > 0 {
-			u.Waiting = u.Waiting && float64(u.Bytes-before.bytes)*8 >= most*float64(rates[h])*dt
+			used, could := float64(u.Bytes-before.bytes)*8, float64(rates[h])*dt
+			u.Waiting = u.Waiting && (used >= all*could || used >= nearly*could && before.waiting)
 			sum[h] = u
 		}
-		s.seen[h] = sighting{u.Bytes, now}
 	}
 	return sum
 }
@@ -249,6 +261,11 @@ func (d *daemon) complain(s *sharing) {
 	s.told = problem
 }
 
+// onLinks are the shares that a link has.
+func onLinks(s *lease.Status) []lease.HolderStatus {
+	return slices.DeleteFunc(s.Holders, func(h lease.HolderStatus) bool { return h.Holder == presence.Holder })
+}
+
 // sharingSnapshot returns how the shares of this host are; nil where it shares
 // nothing. Any goroutine may call it.
 func (d *daemon) sharingSnapshot() *metrics.Sharing {
@@ -258,10 +275,7 @@ func (d *daemon) sharingSnapshot() *metrics.Sharing {
 	}
 	st := s.Status()
 	out := &metrics.Sharing{Up: st.Problem == "" && st.Renewals > 0, Renewals: st.Renewals, Failures: st.Failures, RoundTrip: st.RoundTrip}
-	for _, h := range st.Holders {
-		if h.Holder == presence.Holder {
-			continue
-		}
+	for _, h := range onLinks(&st) {
 		out.Shares = append(out.Shares, metrics.Share{
 			Class: h.Class, Link: linkOf(h.Holder), Rate: h.Share, Budget: h.Rate, Leased: h.State == lease.Leased, Disagrees: h.Disagrees,
 		})
@@ -280,10 +294,7 @@ func (d *daemon) sharingStatus() *admin.Shared {
 		Cluster: s.config.Cluster, Host: s.host, Problem: st.Problem, OnOutage: s.config.OnOutage,
 		RoundTripMs: float64(st.RoundTrip.Microseconds()) / 1e3, Renewals: st.Renewals, Failures: st.Failures, Shares: []admin.Share{},
 	}
-	for _, h := range st.Holders {
-		if h.Holder == presence.Holder {
-			continue
-		}
+	for _, h := range onLinks(&st) {
 		out.Shares = append(out.Shares, admin.Share{
 			Class: h.Class, Link: linkOf(h.Holder), Rate: int64(h.Share), Budget: int64(h.Rate), State: string(h.State),
 			Seconds: h.Left.Seconds(), Disagreement: h.Disagrees,

@@ -49,7 +49,7 @@ func (v *view) all() []viewed {
 // publish makes what is in force the view.
 func (d *daemon) publish() {
 	v := &view{
-		file: d.file, policy: d.policy, overrides: d.overrides, loaded: d.loaded, reloads: d.reloads, next: d.upcoming(),
+		file: d.file.Policy, policy: d.policy, overrides: d.overrides, loaded: d.loaded, reloads: d.reloads, next: d.upcoming(),
 	}
 	if d.endpoint != nil {
 		v.metrics = d.endpoint.Addr().String()

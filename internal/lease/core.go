@@ -157,8 +157,8 @@ func (c *core) next(now time.Time) time.Time {
 // A trip is one round trip under way.
 type trip struct {
 	sent     time.Time
-	calls    []*store.Call
-	holdings []*holding // of the first calls
+	calls    []*store.Call // those that give back come first: others may have that at once
+	holdings []*holding    // of the last calls
 	until    []mark
 }
 
@@ -167,13 +167,12 @@ func (c *core) begin(now time.Time) *trip {
 	c.pace.begin(now)
 	c.sent = now
 	c.renew = now.Add(c.o.Period - time.Duration(c.random()*float64(c.o.Period)/10)) // so that hosts do not ask all at once
-	t := &trip{sent: now}
+	t := &trip{sent: now, calls: c.released}
 	for _, h := range c.holdings {
 		r, until := h.request(now, c.o.Weight, c.lease, c.o.OnOutage)
 		t.calls = append(t.calls, r.call(c.key(h)))
 		t.holdings, t.until = append(t.holdings, h), append(t.until, until)
 	}
-	t.calls = append(t.calls, c.released...)
 	if c.o.HostTime {
 		for _, call := range t.calls {
 			call.Args[timeArgument] = now.UnixMilli()
@@ -186,10 +185,11 @@ func (c *core) begin(now time.Time) *trip {
 // finish takes the answers of a round trip.
 func (c *core) finish(now time.Time, t *trip) {
 	c.problem = nil
+	renewals := t.calls[len(t.calls)-len(t.holdings):]
 	for i, h := range t.holdings {
-		a, err := answer{}, t.calls[i].Err
+		a, err := answer{}, renewals[i].Err
 		if err == nil {
-			a, err = parse(t.calls[i].Value)
+			a, err = parse(renewals[i].Value)
 		}
 		if err != nil {
 			h.failed, h.told = true, false
