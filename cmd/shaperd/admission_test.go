@@ -99,6 +99,7 @@ func TestAdmissionListener(t *testing.T) {
 	if got := p.asks(1, "reload"); !strings.Contains(got, "it has 5 characters") {
 		t.Errorf("reload prints %q", got)
 	}
+	p.asks(0, "set", "backup", "--rate", "40mbit") // which reads no file
 	take(0, url, "fedcba9876543210")
 	write(t, token, "fedcba9876543210")
 	write(t, policy, admitting)

@@ -222,3 +222,21 @@ func TestReloadSharesAndNoMore(t *testing.T) {
 	m.asks(0, "reload")
 	storetest.Eventually(t, "all of the rate, as on_outage says", func() bool { s := m.share(); return s.Rate == 8e6 && s.State == "outage" })
 }
+
+// Sessions that drain use what their class has, also when no policy knows it any more.
+func TestARelayThatDrainsKeepsItsShare(t *testing.T) {
+	redis := storetest.Start(t)
+	policy := file(t, "shaperd.yaml", sharedPolicy(redis.URL(), "r1", source(t), ""))
+	m := &member{process: start(t, nil, "run", "--config", policy)}
+	m.addr = m.listen("relay listens")
+	m.await("msg=ready")
+	m.reads()
+	awaitShares(t, []*member{m}, 8)
+	write(t, policy, strings.NewReplacer("mirror", "another", "web", "next").Replace(sharedPolicy(redis.URL(), "r1", "127.0.0.1:1", "")))
+	m.asks(0, "reload")
+	renewals := m.status().Shared.Renewals
+	storetest.Eventually(t, "some renewals", func() bool { return m.status().Shared.Renewals > renewals+6 })
+	if s := m.share(); s.Class != "mirror" || s.Rate < 7.6e6 {
+		t.Errorf("after the reload: %+v", s)
+	}
+}
