@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -375,6 +376,59 @@ func TestOutagesInARowMintNothing(t *testing.T) {
 		if d := ask(t, a, Request{Class: "api", Cost: 1}); !d.Granted || d.Alone {
 			t.Errorf("back again: %+v", d)
 		}
+	}
+}
+
+// Many at once wait for the store's connections here, not in the store, where that
+// would look like a server that does not answer.
+func TestManyAtOnceDoNotCrowdTheStore(t *testing.T) {
+	redis := storetest.Start(t)
+	aged(redis, "api")
+	a := host(t, redis, slow)
+	cl := a.cluster.Load()
+	if !ask(t, a, Request{Class: "api", Cost: 1}).Granted {
+		t.Fatal("a full bucket refuses")
+	}
+	redis.Pause()
+	var wg sync.WaitGroup
+	for range 800 {
+		wg.Go(func() {
+			if d := ask(t, a, Request{Class: "api", Cost: 1}); !d.Granted || d.Alone {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+	pool := cl.store.Client().PoolStats
+	storetest.Eventually(t, "all connections to be in use", func() bool { return pool().IdleConns == 0 && int(pool().TotalConns) == cap(cl.gate) })
+	redis.Resume()
+	wg.Wait()
+	if pool().WaitCount != 0 || pool().Timeouts != 0 {
+		t.Errorf("%d waited for a connection, %d in vain", pool().WaitCount, pool().Timeouts)
+	}
+}
+
+// Who waits too long for others is refused: the store is not away.
+func TestACrowdIsRefused(t *testing.T) {
+	redis := storetest.Start(t)
+	aged(redis, "api")
+	s, err := store.New(store.Options{URLs: []string{redis.URL()}, Timeout: time.Millisecond}) // to wait ten of them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a := newAdmission(t, slow)
+	a.SetStore(s, "edge")
+	gate := a.cluster.Load().gate
+	for range cap(gate) {
+		gate <- struct{}{}
+	}
+	if d := ask(t, a, Request{Class: "api", Cost: 1}); d.Granted || d.Alone || d.RetryAfter != 10*time.Millisecond {
+		t.Errorf("%+v", d)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Take(ctx, Request{Class: "api", Cost: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("one who leaves gets %v", err)
 	}
 }
 

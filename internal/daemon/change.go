@@ -165,7 +165,7 @@ func (c *change) abort() {
 		c.admitter.Close()
 	}
 	if c.sharing != nil {
-		c.sharing.store.Close()
+		c.sharing.close()
 	}
 	if c.kernel != nil && c.kernel.running == nil {
 		_, _ = c.kernel.Clear()
