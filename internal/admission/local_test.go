@@ -226,7 +226,7 @@ func TestWaitersAreBounded(t *testing.T) {
 		a := newAdmission(t, web)
 		ask(t, a, Request{Class: "web", Cost: 1000})
 		var wg sync.WaitGroup
-		for range maxWaiters {
+		for range MaxWaiters {
 			wg.Go(func() { ask(t, a, Request{Class: "web", Cost: 1, Wait: time.Second}) })
 		}
 		synctest.Wait()
@@ -235,7 +235,7 @@ func TestWaitersAreBounded(t *testing.T) {
 			t.Errorf("one too many waited %v: %+v", time.Since(start), d)
 		}
 		wg.Wait()
-		if s := a.Stats()[0]; s.Waiting != 0 || s.Granted != maxWaiters+1 || s.Refused != 1 {
+		if s := a.Stats()[0]; s.Waiting != 0 || s.Granted != MaxWaiters+1 || s.Refused != 1 {
 			t.Errorf("%+v", s)
 		}
 	})
