@@ -6,11 +6,48 @@ import (
 	"time"
 )
 
+// recheck is how long the first in a line sleeps at most before it asks again: the
+// store may have gone meanwhile.
+const recheck = time.Second
+
 // takeShared decides for a shared class: in the store or, while that is away,
-// alone. It waits as Take does; those of one host and key are served in order.
+// alone. It waits as Take does; those of one host and key are served in order, and
+// while somebody waits nobody else gets what they wait for.
 func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request) (granted, alone bool, s state, err error) {
-	cl, deadline := a.cluster.Load(), time.Time{}
+	bits, deadline := bitsPerToken*int64(n), time.Now().Add(r.Wait)
+	var in *place // nil while the caller does not wait
+	join := func() bool {
+		ok := a.enter(c)
+		if ok {
+			in = c.lines.enter(r.Key, bits)
+		}
+		return ok
+	}
+	quit := func() {
+		if in != nil {
+			in.leave()
+			a.leave(c)
+			in = nil
+		}
+	}
+	defer quit()
+	if s, busy := c.lines.behind(c, r.Key, bits); busy && (s.retry > r.Wait || !join()) {
+		return false, false, s, nil
+	}
 	for {
+		if in != nil {
+			first, err := in.wait(ctx, time.Until(deadline))
+			if err != nil {
+				return false, false, s, err
+			}
+			if !first {
+				quit()
+				if s, busy := c.lines.behind(c, r.Key, bits); busy {
+					return false, false, s, nil
+				}
+			}
+		}
+		cl := a.cluster.Load()
 		granted, s, ok, err := cl.take(ctx, c, n, r.Key)
 		if err != nil {
 			switch {
@@ -19,28 +56,21 @@ func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request)
 			case errors.Is(err, errCrowded): // the store is well
 				return false, false, state{retry: cl.patience(), reset: cl.patience()}, nil
 			}
+			quit() // the line is of those who wait for the store
 			granted, s, err = a.takeAlone(ctx, c, n, r, deadline, err)
 			return granted, true, s, err
 		}
 		c.alone.put(false)
 		switch {
-		case granted || !ok || s.retry > r.Wait:
+		case granted || !ok || s.retry > time.Until(deadline):
 			return granted, false, s, nil
-		case deadline.IsZero():
-			if r.Wait == 0 || !a.enter(c) {
+		case in == nil:
+			if !join() {
 				return false, false, s, nil
 			}
-			defer a.leave(c)
-			deadline = time.Now().Add(r.Wait)
-			end, err := c.lines.enter(ctx, r.Key, r.Wait)
-			if err != nil {
-				return false, false, s, err
-			}
-			defer end()
-		case s.retry > time.Until(deadline):
-			return false, false, s, nil
 		default:
-			if err := sleep(ctx, s.retry); err != nil {
+			in.knows(s.retry)
+			if err := sleep(ctx, min(s.retry, recheck)); err != nil {
 				return false, false, s, err
 			}
 		}
@@ -55,9 +85,7 @@ func (a *Admission) takeAlone(ctx context.Context, c *class, n int, r *Request, 
 	}
 	c.alone.put(true)
 	rest := *r
-	if !deadline.IsZero() {
-		rest.Wait = max(time.Until(deadline), 0)
-	}
+	rest.Wait = max(time.Until(deadline), 0)
 	return a.takeLocal(ctx, c, n, &rest)
 }
 

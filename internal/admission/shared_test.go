@@ -201,6 +201,42 @@ func TestWhoWaitsForASharedClassIsServed(t *testing.T) {
 	}
 }
 
+// Those who ask without waiting take nothing that somebody waits for.
+func TestWhoWaitsForASharedClassIsNotOvertaken(t *testing.T) {
+	redis := storetest.Start(t)
+	a := host(t, redis, Class{Name: "web", Rate: 8 * shaper.Kbit, Burst: 30_000, Shared: true}) // 1000 bytes a second
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := a.Take(ctx, Request{Class: "web", Cost: 25_000, Wait: MaxWait})
+		left <- err
+	}()
+	lines := a.lookup("web").lines
+	storetest.Eventually(t, "somebody to wait", func() bool {
+		lines.mu.Lock()
+		defer lines.mu.Unlock()
+		return lines.byKey[""] != nil && lines.byKey[""].first > 0
+	})
+	start := now(redis)
+	for now(redis) < start+50_000 { // in which 50 bytes are earned
+		for _, wait := range []time.Duration{0, time.Second} { // too short
+			if d := ask(t, a, Request{Class: "web", Cost: 1, Wait: wait}); d.Granted || d.Alone || d.RetryAfter < time.Second || d.RetryAfter > 25001*time.Millisecond {
+				t.Fatalf("one who overtakes: %+v", d)
+			}
+		}
+	}
+	if d := ask(t, a, Request{Class: "web", Cost: 1, Key: "k"}); d.Alone || d.RetryAfter > time.Second {
+		t.Errorf("another bucket: %+v", d)
+	}
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if d := ask(t, a, Request{Class: "web", Cost: 1}); !d.Granted {
+		t.Errorf("once nobody waits: %+v", d)
+	}
+}
+
 func (a *Admission) lookup(name string) *class { return (*a.classes.Load())[name] }
 
 // What each way of being away leads to, for each policy.
