@@ -11,8 +11,9 @@ import (
 const recheck = time.Second
 
 // takeShared decides for a shared class: in the store or, while that is away,
-// alone. It waits as Take does; those of one host and key are served in order, and
-// while somebody waits nobody else gets what they wait for.
+// alone. What fails since there is another store is asked there. It waits as Take
+// does; those of one host and key are served in order, and while somebody waits
+// nobody else gets what they wait for.
 func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request) (granted, alone bool, s state, err error) {
 	bits, deadline := bitsPerToken*int64(n), time.Now().Add(r.Wait)
 	var in *place // nil while the caller does not wait
@@ -53,6 +54,8 @@ func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request)
 			switch {
 			case ctx.Err() != nil:
 				return false, false, s, context.Cause(ctx)
+			case a.cluster.Load() != cl: // by a reload, which closes the old store
+				continue
 			case errors.Is(err, errCrowded): // the store is well
 				return false, false, state{retry: cl.patience(), reset: cl.patience()}, nil
 			}

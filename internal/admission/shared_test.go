@@ -239,6 +239,39 @@ func TestWhoWaitsForASharedClassIsNotOvertaken(t *testing.T) {
 
 func (a *Admission) lookup(name string) *class { return (*a.classes.Load())[name] }
 
+// Another store, as a reload sets it: what is under way in the old one, which is
+// closed then, and what waits, is decided by the new one.
+func TestAnotherStoreIsNoOutage(t *testing.T) {
+	old, next := storetest.Start(t), storetest.Start(t)
+	c := Class{Name: "web", Rate: 8 * shaper.Mbit, Burst: 100_000, Shared: true, OnOutage: Closed}
+	aged(old, c)
+	aged(next, c)
+	a, b := host(t, old, c), host(t, next, c)
+	for _, r := range []Request{{Class: "web", Cost: 100_000}, {Class: "web", Cost: 100_000, Key: "k"}} {
+		if d := ask(t, a, r); !d.Granted {
+			t.Fatalf("%+v", d)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if d := ask(t, a, Request{Class: "web", Cost: 99_000, Key: "k", Wait: MaxWait}); !d.Granted {
+			t.Errorf("who waits: %+v", d)
+		}
+	})
+	storetest.Eventually(t, "somebody to wait", func() bool { return a.Stats()[0].Waiting == 1 })
+	old.Pause()
+	wg.Go(func() {
+		if d := ask(t, a, Request{Class: "web", Cost: 50_000}); !d.Granted {
+			t.Errorf("under way: %+v", d)
+		}
+	})
+	was := a.cluster.Load()
+	storetest.Eventually(t, "a request to be under way", func() bool { return len(was.gate) > 0 })
+	a.SetStore(b.cluster.Load().store, "edge")
+	was.store.Close()
+	wg.Wait()
+}
+
 // What each way of being away leads to, for each policy.
 func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
 	ways := []struct {

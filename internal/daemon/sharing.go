@@ -95,15 +95,18 @@ func (d *daemon) newSharing(p *configs.Policy) (*sharing, error) {
 
 // moveSharing shares with s from now on, or with nobody.
 func (d *daemon) moveSharing(s *sharing) {
-	if d.sharing != nil {
+	if s != nil {
+		d.admission.SetStore(s.takes, s.config.Cluster)
+	} else {
+		d.admission.SetStore(nil, "")
+	}
+	if d.sharing != nil { // nobody is sent to its stores any more, which it closes
 		d.sharing.running.stop() // what comes of it later is not applied
 	}
 	d.shares, d.budgets = shares{}, nil
 	d.sharing = s
 	d.shared.Store(s)
-	d.admission.SetStore(nil, "")
 	if s != nil {
-		d.admission.SetStore(s.takes, s.config.Cluster)
 		s.running = d.tasks.start(s)
 		d.tasks.awaitReady(s)
 		d.Log.Info("budgets are shared", "cluster", s.config.Cluster, "host", s.host)
