@@ -63,7 +63,7 @@ func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request)
 			granted, s, err = a.takeAlone(ctx, c, n, r, deadline, err)
 			return granted, true, s, err
 		}
-		c.alone.put(false)
+		c.alone.answered()
 		switch {
 		case granted || !ok || s.retry > time.Until(deadline):
 			return granted, false, s, nil
@@ -86,7 +86,7 @@ func (a *Admission) takeAlone(ctx context.Context, c *class, n int, r *Request, 
 		c.counts.outage.Add(1)
 		return false, state{}, &OutageError{c.Name, outageRetry, err}
 	}
-	c.alone.put(true)
+	c.alone.failed()
 	rest := *r
 	rest.Wait = max(time.Until(deadline), 0)
 	return a.takeLocal(ctx, c, n, &rest)
