@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -46,6 +48,28 @@ func serve(t *testing.T, policy string) Serving {
 		t.Fatal(err)
 	}
 	return Serving{}
+}
+
+// The control socket serves what its document says of admission.
+func TestTheControlSocketServesAdmission(t *testing.T) {
+	s := serve(t, "classes: [{name: api, unit: requests, rate: 1/h, burst: 5}, {name: rest, default: true, rate: 8kbit}]\nadmission: {keys: 10}\n")
+	for line, want := range map[string]string{
+		"POST /v1/classes/api/take":           "HTTP/1.1 400 ", // without a body
+		"GET /v1/classes/api/authorize":       "HTTP/1.1 200 ",
+		"GET /v1/classes/api/authorize//a/..": "HTTP/1.1 200 ",
+		"GET /v1/classes/aip/authorize":       "HTTP/1.1 404 ",
+	} {
+		c, err := net.Dial("unix", s.Control)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", line)
+		got, err := io.ReadAll(c)
+		if err != nil || !strings.HasPrefix(string(got), want) {
+			t.Errorf("%s: %v, %s", line, err, got)
+		}
+		c.Close()
+	}
 }
 
 // Programs that wait for admission keep nobody from asking the daemon.

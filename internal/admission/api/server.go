@@ -62,7 +62,7 @@ func (t *Token) shown(r *http.Request) bool {
 func Listen(address netip.AddrPort, t *Token, a *admission.Admission) (*httpd.Server, error) {
 	mux := http.NewServeMux()
 	Mount(mux, a)
-	return httpd.Listen(address, guarded(t, mux), limits)
+	return httpd.Listen(address, guarded(t, Authorize(a, mux)), limits)
 }
 
 var errToken = &requestError{http.StatusUnauthorized, `no token, or a wrong one: send "Authorization: Bearer" with that of admission.token_file`}
