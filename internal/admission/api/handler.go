@@ -86,7 +86,13 @@ func decided(w http.ResponseWriter, asked *admission.Request, d *admission.Decis
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 // up is how many of unit d takes, rounded up.
-func up(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+func up(d, unit time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}
 
 // fail answers with what is wrong.
 func fail(w http.ResponseWriter, err error) {
