@@ -316,6 +316,20 @@ func TestKeysAreBounded(t *testing.T) {
 	})
 }
 
+// A bucket that takes millennia to fill is not taken for full.
+func TestAKeyThatFillsSlowlyIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAdmission(t, Class{Name: "web", Rate: 1, Burst: maxTokens, Keys: 1})
+		time.Sleep(time.Second)
+		for range 2 {
+			ask(t, a, Request{Class: "web", Cost: maxTokens, Key: "a"}) // empties it
+			if d := ask(t, a, Request{Class: "web", Cost: 1, Key: "b"}); d.Granted || !d.NoRoom || d.RetryAfter < 100*365*24*time.Hour {
+				t.Errorf("without room: %+v", d)
+			}
+		}
+	})
+}
+
 // A table that was large becomes small again.
 func TestKeysThatAreFullGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
