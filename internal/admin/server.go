@@ -68,6 +68,7 @@ func NewServer(l net.Listener, b Backend, logger *slog.Logger, more func(*http.S
 
 func handler(b Backend, logger *slog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
+	httpd.AnswerUnknown(mux)
 	read := func(pattern string, f func(*http.Request) (any, error)) {
 		mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {
 			answer, err := f(r)

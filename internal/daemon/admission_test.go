@@ -58,6 +58,8 @@ func TestTheControlSocketServesAdmission(t *testing.T) {
 		"GET /v1/classes/api/authorize":       "HTTP/1.1 200 ",
 		"GET /v1/classes/api/authorize//a/..": "HTTP/1.1 200 ",
 		"GET /v1/classes/aip/authorize":       "HTTP/1.1 404 ",
+		"GET /v1/classes/api/take":            "HTTP/1.1 405 ",
+		"GET /v1/clases":                      "HTTP/1.1 404 ",
 	} {
 		c, err := net.Dial("unix", s.Control)
 		if err != nil {
@@ -65,7 +67,7 @@ func TestTheControlSocketServesAdmission(t *testing.T) {
 		}
 		fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", line)
 		got, err := io.ReadAll(c)
-		if err != nil || !strings.HasPrefix(string(got), want) {
+		if err != nil || !strings.HasPrefix(string(got), want) || !strings.Contains(string(got), "Content-Type: application/json\r\n") {
 			t.Errorf("%s: %v, %s", line, err, got)
 		}
 		c.Close()

@@ -275,9 +275,12 @@ func TestListenerAsksForItsToken(t *testing.T) {
 	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 200)
 	token.Set("another token, as after a reload")
 	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 401)
-	if got, err := http.Get("http://" + s.Addr().String() + "/v1/status"); err != nil || got.StatusCode != 401 {
-		t.Errorf("other requests: %v, %v", got, err)
-	}
+	other := "http://" + s.Addr().String() + "/v1/status"
+	ask(t, "GET", other, "").has(t, 401)
+	ask(t, "GET", other, "", "Authorization", "Bearer another token, as after a reload").has(t, 404, `"errors":["there is nothing at /v1/status"]`)
+	got := ask(t, "GET", url, "", "Authorization", "Bearer another token, as after a reload")
+	got.has(t, 405, `"errors":`)
+	got.hasHeaders(t, map[string]string{"Allow": "POST", "Content-Type": "application/json"})
 }
 
 func TestTokenFilesAreRead(t *testing.T) {
