@@ -106,9 +106,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// TakeSource is the script of a decision, for those who measure it.
-func TakeSource() string { return takeSource }
-
 // Begin has the store know the shared classes, whose buckets start empty there and
 // earn from then on: not only from the first request. It blocks for a request each.
 func (a *Admission) Begin(ctx context.Context) error {
