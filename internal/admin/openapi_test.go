@@ -55,7 +55,10 @@ func TestOpenAPIDescribesThePaths(t *testing.T) {
 		}
 		source = append(source, text...)
 	}
-	var served, described []string
+	var described []string
+	served := []string{ // by what is in front of the mux, see api.Authorize
+		"GET /v1/classes/{class}/authorize", "GET /v1/classes/{class}/authorize/{rest...}",
+	}
 	for _, m := range regexp.MustCompile(`(read|change|HandleFunc)\("((GET|POST|PUT) )?(/[^"]*)"`).FindAllStringSubmatch(string(source), -1) {
 		if m[3] == "" {
 			m[3] = "GET"

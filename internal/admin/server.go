@@ -21,6 +21,7 @@ const (
 	maxBody      = 64 << 10
 	defaultLimit = 100
 	maxLimit     = 10000
+	waiters      = 256 // that admission has at most, see admission.MaxWaiters
 )
 
 // OpenAPI describes the requests and their answers.
@@ -52,7 +53,8 @@ func (r *RefusedError) Unwrap() error { return r.Err }
 
 // limits of the socket: a local client sends at once, and a reload may take a
 // minute. Who asks often keeps its connection, until somebody needs its place.
-var limits = httpd.Limits{Connections: 64, Read: 2 * time.Second, Write: time.Minute, Idle: 10 * time.Second}
+// Those who wait for admission have places of their own.
+var limits = httpd.Limits{Connections: 64 + waiters, Read: 2 * time.Second, Write: time.Minute, Idle: 10 * time.Second}
 
 // NewServer makes a server of a listener, which it takes over. More adds what else
 // is served there.
@@ -66,6 +68,7 @@ func NewServer(l net.Listener, b Backend, logger *slog.Logger, more func(*http.S
 
 func handler(b Backend, logger *slog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
+	httpd.AnswerUnknown(mux)
 	read := func(pattern string, f func(*http.Request) (any, error)) {
 		mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {
 			answer, err := f(r)

@@ -92,7 +92,7 @@ func (a *Admission) SetStore(s *store.Store, name string) {
 		a.cluster.Store(nil)
 		return
 	}
-	a.cluster.Store(&cluster{s, name})
+	a.cluster.Store(newCluster(s, name))
 }
 
 // SetShare sets this host's part of the rates of classes with the Outage Share,

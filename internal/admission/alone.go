@@ -3,6 +3,7 @@ package admission
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // alone is the buckets by which a host decides for a shared class while the
@@ -12,13 +13,18 @@ import (
 // so that nothing is too large.
 type alone struct {
 	*local
-	away atomic.Bool
+	away atomic.Bool // the buckets are those of an outage
 
 	mu   sync.Mutex
+	back time.Time // since when the store has answered all, while away; zero when it does not
 	full limits
 	most int // keys
 	part float64
 }
+
+// settled is how long the store has to answer until an outage has ended: each
+// end and each beginning goes through all keys.
+const settled = time.Second
 
 func newAlone(l limits, most int, part float64) *alone {
 	of := l.part(part)
@@ -43,15 +49,35 @@ func (o *alone) setPart(part float64) {
 	}
 }
 
-// put says whether the store is away.
-func (o *alone) put(away bool) {
-	if o.away.Load() == away {
+// answered says that the store has answered.
+func (o *alone) answered() {
+	if !o.away.Load() {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.away.Load() != away {
-		o.away.Store(away)
+	if o.back.IsZero() {
+		o.back = time.Now()
+	}
+	o.end()
+}
+
+// failed says that the store is away.
+func (o *alone) failed() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.end() // if it was long ago that it came back, and nobody has asked since
+	o.back = time.Time{}
+	if !o.away.Load() {
+		o.away.Store(true)
+		o.apply()
+	}
+}
+
+// end ends an outage once the store has settled. Called with mu held.
+func (o *alone) end() {
+	if o.away.Load() && !o.back.IsZero() && time.Since(o.back) >= settled {
+		o.away.Store(false)
 		o.apply()
 	}
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"container/heap"
+	"math"
 	"sync"
 	"time"
 
@@ -141,7 +142,8 @@ func (k *keys) settle(b *keyed) {
 
 func (k *keys) fullAt(b *keyed) time.Duration {
 	d := b.RetryAfter(int(k.limits.burst))
-	return time.Since(k.base) + d // the clock is read later than the level: never too early
+	now := time.Since(k.base) // read later than the level: never too early
+	return now + min(d, math.MaxInt64-now)
 }
 
 // byFull implements heap.Interface: the bucket that is full first is first.

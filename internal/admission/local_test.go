@@ -226,7 +226,7 @@ func TestWaitersAreBounded(t *testing.T) {
 		a := newAdmission(t, web)
 		ask(t, a, Request{Class: "web", Cost: 1000})
 		var wg sync.WaitGroup
-		for range maxWaiters {
+		for range MaxWaiters {
 			wg.Go(func() { ask(t, a, Request{Class: "web", Cost: 1, Wait: time.Second}) })
 		}
 		synctest.Wait()
@@ -235,7 +235,7 @@ func TestWaitersAreBounded(t *testing.T) {
 			t.Errorf("one too many waited %v: %+v", time.Since(start), d)
 		}
 		wg.Wait()
-		if s := a.Stats()[0]; s.Waiting != 0 || s.Granted != maxWaiters+1 || s.Refused != 1 {
+		if s := a.Stats()[0]; s.Waiting != 0 || s.Granted != MaxWaiters+1 || s.Refused != 1 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -312,6 +312,20 @@ func TestKeysAreBounded(t *testing.T) {
 		synctest.Wait()
 		if d := ask(t, a, Request{Class: "web", Cost: 1, Key: "new"}); d.Granted {
 			t.Errorf("one that somebody waited on was dropped: %+v", d)
+		}
+	})
+}
+
+// A bucket that takes millennia to fill is not taken for full.
+func TestAKeyThatFillsSlowlyIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAdmission(t, Class{Name: "web", Rate: 1, Burst: maxTokens, Keys: 1})
+		time.Sleep(time.Second)
+		for range 2 {
+			ask(t, a, Request{Class: "web", Cost: maxTokens, Key: "a"}) // empties it
+			if d := ask(t, a, Request{Class: "web", Cost: 1, Key: "b"}); d.Granted || !d.NoRoom || d.RetryAfter < 100*365*24*time.Hour {
+				t.Errorf("without room: %+v", d)
+			}
 		}
 	})
 }

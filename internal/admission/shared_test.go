@@ -1,10 +1,11 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,9 +29,11 @@ func host(t *testing.T, redis *storetest.Server, classes ...Class) *Admission {
 	return a
 }
 
-// aged makes the server's data set one that was made long ago: all buckets are full.
-func aged(redis *storetest.Server, class string) {
-	redis.Do("SET", "shaperd:{edge:"+class+"}:take:made", "0")
+// aged makes the server's data set of a class one that was made long ago: all buckets are full.
+func aged(redis *storetest.Server, c Class) {
+	l, _ := c.limits()
+	burst := bitsPerToken * float64(l.burst)
+	redis.Do("SET", "shaperd:{edge:"+c.Name+"}:take:made", fmt.Sprintf("0 %.0f %.0f 0", math.Ceil(burst/float64(l.rate)*1e6), burst))
 }
 
 func now(redis *storetest.Server) int64 {
@@ -46,7 +49,7 @@ var slow = Class{Name: "api", Requests: RequestLimit{PerHour: 1, Burst: 1000}, S
 // 16 clients on 4 hosts together get what one bucket has, not one more and not one less.
 func TestManyHostsTakeExactlyWhatOneBucketHas(t *testing.T) {
 	redis := storetest.Start(t)
-	aged(redis, "api")
+	aged(redis, slow)
 	for _, key := range []string{"", "customer-17"} {
 		var granted atomic.Int64
 		var wg sync.WaitGroup
@@ -75,8 +78,8 @@ func TestManyHostsTakeExactlyWhatOneBucketHas(t *testing.T) {
 // While tokens are earned, no more passes than the burst and what the server's own time allows.
 func TestManyHostsTakeNoMoreThanIsEarned(t *testing.T) {
 	redis := storetest.Start(t)
-	aged(redis, "web")
 	fast := Class{Name: "web", Rate: 8*123457*8 + 3, Burst: 3000, Shared: true}
+	aged(redis, fast)
 	var granted atomic.Int64
 	var wg sync.WaitGroup
 	start := now(redis)
@@ -104,89 +107,12 @@ func TestManyHostsTakeNoMoreThanIsEarned(t *testing.T) {
 	}
 }
 
-// The time to wait is exact: with the bucket as it was so long ago it is granted,
-// and not a microsecond before.
-func TestTheTimeToWaitIsExact(t *testing.T) {
-	redis := storetest.Start(t)
-	aged(redis, "web")
-	for _, rate := range []shaper.Rate{7, 8 * shaper.Kbit, 123456789, 400 * shaper.Gbit} {
-		c := Class{Name: "web", Rate: rate, Burst: 1 << 40, Shared: true}
-		l, _ := c.limits()
-		for _, rem := range []int64{0, 1, 999_999} {
-			for _, missing := range []int64{1, 8_000, 123_456_789} {
-				wait := earns(&class{limits: l}, missing, rem)
-				for early, want := range map[time.Duration]int64{0: 1, time.Microsecond: 0} {
-					// The bucket lacks so many bits, and was so as long ago as the time to wait.
-					redis.Do("SET", "shaperd:{edge:web}:take:bucket", fmt.Sprintf("%d %d %d", 10_000_000_000-missing, rem, 0))
-					got := at(redis, c, 10_000_000_000, wait-early)
-					if got != want {
-						t.Errorf("rate %v, %d bits and %d millionths, %v less %v: %d, want %d", rate, missing, rem, wait, early, got, want)
-					}
-				}
-			}
-		}
-	}
-}
-
-// at runs the script with a clock of its own: the time since 1970.
-func at(redis *storetest.Server, c Class, cost int64, t time.Duration) int64 {
-	us := t.Microseconds()
-	source := strings.Replace(takeSource, "redis.call('TIME')", fmt.Sprintf("{%d, %d}", us/1_000_000, us%1_000_000), 1)
-	v := redis.Do("EVAL", source, 2, "shaperd:{edge:web}:take:bucket", "shaperd:{edge:web}:take:made",
-		int64(c.Rate), 8*int64(c.Burst), cost)
-	return v.([]any)[0].(int64)
-}
-
-// Nothing drifts: what is taken as it is earned, at odd times, is the rate to the bit.
-func TestNothingIsLostBetweenDecisions(t *testing.T) {
-	redis := storetest.Start(t)
-	redis.Do("SET", "shaperd:{edge:web}:take:made", "0")
-	c := Class{Name: "web", Rate: 123456789, Burst: 1 << 30, Shared: true}
-	var clock, granted int64 // µs, bits
-	for i := range int64(2000) {
-		clock += 1 + i*7919%1013
-		want := int64(c.Rate)*clock/1_000_000 - granted
-		if want == 0 {
-			continue
-		}
-		if at(redis, c, want+1, time.Duration(clock)*time.Microsecond) != 0 {
-			t.Fatalf("after %d µs: a bit more than the rate is granted", clock)
-		}
-		if at(redis, c, want, time.Duration(clock)*time.Microsecond) != 1 {
-			t.Fatalf("after %d µs: the last bit of %d is refused", clock, want)
-		}
-		granted += want
-	}
-}
-
-// A clock that is set back stops earning for no longer than a moment, and mints nothing.
-func TestAClockThatIsSetBack(t *testing.T) {
-	redis := storetest.Start(t)
-	redis.Do("SET", "shaperd:{edge:web}:take:made", "0")
-	c := Class{Name: "web", Rate: 8, Burst: 100, Shared: true} // a byte a second
-	for i, step := range []struct {
-		seconds, bytes, want int64
-	}{
-		{1000, 100, 1}, {1001, 2, 0}, {1001, 1, 1},
-		{500, 1, 0}, {501, 2, 0}, {501, 1, 1}, {502, 1, 1}, {502, 1, 0},
-	} {
-		if got := at(redis, c, 8*step.bytes, time.Duration(step.seconds)*time.Second); got != step.want {
-			t.Errorf("step %d, %+v: %d", i, step, got)
-		}
-	}
-	// So does the marker of the data set.
-	redis.Do("DEL", "shaperd:{edge:web}:take:bucket")
-	redis.Do("SET", "shaperd:{edge:web}:take:made", "900000000")
-	if at(redis, c, 8, 600*time.Second) != 0 || at(redis, c, 8, 601*time.Second) != 1 || at(redis, c, 8, 601*time.Second) != 0 {
-		t.Error("a marker of the future")
-	}
-}
-
 // A bucket that has expired is full, and expires when it is full, not before.
 func TestABucketExpiresWhenItIsFull(t *testing.T) {
 	redis := storetest.Start(t)
-	aged(redis, "web")
-	a := host(t, redis, Class{Name: "web", Rate: 8 * shaper.Kbit, Burst: 100_000, Shared: true})
+	c := Class{Name: "web", Rate: 8 * shaper.Kbit, Burst: 100_000, Shared: true}
+	aged(redis, c)
+	a := host(t, redis, c)
 	d := ask(t, a, Request{Class: "web", Cost: 50_000, Key: "k"})
 	if !d.Granted || d.Remaining != 50_000 || d.Reset != 50*time.Second || d.Window != 100*time.Second {
 		t.Errorf("%+v", d)
@@ -205,10 +131,10 @@ func TestABucketExpiresWhenItIsFull(t *testing.T) {
 // when they had the time to be.
 func TestALostDataSetMintsNothing(t *testing.T) {
 	redis := storetest.Start(t)
-	aged(redis, "api")
+	aged(redis, slow)
 	a := host(t, redis, slow)
 	for _, lose := range []func(){redis.Flush, redis.Restart} {
-		aged(redis, "api")
+		aged(redis, slow)
 		if !ask(t, a, Request{Class: "api", Cost: 1000}).Granted {
 			t.Error("a full bucket refuses")
 		}
@@ -229,7 +155,7 @@ func TestALostDataSetMintsNothing(t *testing.T) {
 func TestSharedKeysAreBounded(t *testing.T) {
 	redis := storetest.Start(t)
 	c := Class{Name: "api", Requests: RequestLimit{PerHour: 3600, Burst: 1000}, Shared: true, Keys: 3}
-	aged(redis, "api")
+	aged(redis, c)
 	hosts := []*Admission{host(t, redis, c), host(t, redis, c)}
 	for i, cost := range []int64{1000, 500, 400} {
 		if !ask(t, hosts[i%2], Request{Class: "api", Cost: cost, Key: strconv.Itoa(i)}).Granted {
@@ -275,7 +201,76 @@ func TestWhoWaitsForASharedClassIsServed(t *testing.T) {
 	}
 }
 
+// Those who ask without waiting take nothing that somebody waits for.
+func TestWhoWaitsForASharedClassIsNotOvertaken(t *testing.T) {
+	redis := storetest.Start(t)
+	a := host(t, redis, Class{Name: "web", Rate: 8 * shaper.Kbit, Burst: 30_000, Shared: true}) // 1000 bytes a second
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, err := a.Take(ctx, Request{Class: "web", Cost: 25_000, Wait: MaxWait})
+		left <- err
+	}()
+	lines := a.lookup("web").lines
+	storetest.Eventually(t, "somebody to wait", func() bool {
+		lines.mu.Lock()
+		defer lines.mu.Unlock()
+		return lines.byKey[""] != nil && lines.byKey[""].first > 0
+	})
+	start := now(redis)
+	for now(redis) < start+50_000 { // in which 50 bytes are earned
+		for _, wait := range []time.Duration{0, time.Second} { // too short
+			if d := ask(t, a, Request{Class: "web", Cost: 1, Wait: wait}); d.Granted || d.Alone || d.RetryAfter < time.Second || d.RetryAfter > 25001*time.Millisecond {
+				t.Fatalf("one who overtakes: %+v", d)
+			}
+		}
+	}
+	if d := ask(t, a, Request{Class: "web", Cost: 1, Key: "k"}); d.Alone || d.RetryAfter > time.Second {
+		t.Errorf("another bucket: %+v", d)
+	}
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if d := ask(t, a, Request{Class: "web", Cost: 1}); !d.Granted {
+		t.Errorf("once nobody waits: %+v", d)
+	}
+}
+
 func (a *Admission) lookup(name string) *class { return (*a.classes.Load())[name] }
+
+// Another store, as a reload sets it: what is under way in the old one, which is
+// closed then, and what waits, is decided by the new one.
+func TestAnotherStoreIsNoOutage(t *testing.T) {
+	old, next := storetest.Start(t), storetest.Start(t)
+	c := Class{Name: "web", Rate: 8 * shaper.Mbit, Burst: 100_000, Shared: true, OnOutage: Closed}
+	aged(old, c)
+	aged(next, c)
+	a, b := host(t, old, c), host(t, next, c)
+	for _, r := range []Request{{Class: "web", Cost: 100_000}, {Class: "web", Cost: 100_000, Key: "k"}} {
+		if d := ask(t, a, r); !d.Granted {
+			t.Fatalf("%+v", d)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if d := ask(t, a, Request{Class: "web", Cost: 99_000, Key: "k", Wait: MaxWait}); !d.Granted {
+			t.Errorf("who waits: %+v", d)
+		}
+	})
+	storetest.Eventually(t, "somebody to wait", func() bool { return a.Stats()[0].Waiting == 1 })
+	old.Pause()
+	wg.Go(func() {
+		if d := ask(t, a, Request{Class: "web", Cost: 50_000}); !d.Granted {
+			t.Errorf("under way: %+v", d)
+		}
+	})
+	was := a.cluster.Load()
+	storetest.Eventually(t, "a request to be under way", func() bool { return len(was.gate) > 0 })
+	a.SetStore(b.cluster.Load().store, "edge")
+	was.store.Close()
+	wg.Wait()
+}
 
 // What each way of being away leads to, for each policy.
 func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
@@ -312,7 +307,7 @@ func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
 				c := slow
 				c.Name, c.OnOutage = fmt.Sprint("class", p.policy), p.policy
 				classes = append(classes, c)
-				aged(redis, c.Name)
+				aged(redis, c)
 			}
 			if err := a.Update(classes); err != nil {
 				t.Fatal(err)
@@ -358,7 +353,7 @@ func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
 func TestOutagesInARowMintNothing(t *testing.T) {
 	redis := storetest.Start(t)
 	a := host(t, redis, slow)
-	aged(redis, "api")
+	aged(redis, slow)
 	a.SetShare(0.5)
 	for i, want := range []int64{500, 0, 0} {
 		a.SetStore(nil, "")
@@ -375,6 +370,59 @@ func TestOutagesInARowMintNothing(t *testing.T) {
 		if d := ask(t, a, Request{Class: "api", Cost: 1}); !d.Granted || d.Alone {
 			t.Errorf("back again: %+v", d)
 		}
+	}
+}
+
+// Many at once wait for the store's connections here, not in the store, where that
+// would look like a server that does not answer.
+func TestManyAtOnceDoNotCrowdTheStore(t *testing.T) {
+	redis := storetest.Start(t)
+	aged(redis, slow)
+	a := host(t, redis, slow)
+	cl := a.cluster.Load()
+	if !ask(t, a, Request{Class: "api", Cost: 1}).Granted {
+		t.Fatal("a full bucket refuses")
+	}
+	redis.Pause()
+	var wg sync.WaitGroup
+	for range 800 {
+		wg.Go(func() {
+			if d := ask(t, a, Request{Class: "api", Cost: 1}); !d.Granted || d.Alone {
+				t.Errorf("%+v", d)
+			}
+		})
+	}
+	pool := cl.store.Client().PoolStats
+	storetest.Eventually(t, "all connections to be in use", func() bool { return pool().IdleConns == 0 && int(pool().TotalConns) == cap(cl.gate) })
+	redis.Resume()
+	wg.Wait()
+	if pool().WaitCount != 0 || pool().Timeouts != 0 {
+		t.Errorf("%d waited for a connection, %d in vain", pool().WaitCount, pool().Timeouts)
+	}
+}
+
+// Who waits too long for others is refused: the store is not away.
+func TestACrowdIsRefused(t *testing.T) {
+	redis := storetest.Start(t)
+	aged(redis, slow)
+	s, err := store.New(store.Options{URLs: []string{redis.URL()}, Timeout: time.Millisecond}) // to wait ten of them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a := newAdmission(t, slow)
+	a.SetStore(s, "edge")
+	gate := a.cluster.Load().gate
+	for range cap(gate) {
+		gate <- struct{}{}
+	}
+	if d := ask(t, a, Request{Class: "api", Cost: 1}); d.Granted || d.Alone || d.RetryAfter != 10*time.Millisecond {
+		t.Errorf("%+v", d)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Take(ctx, Request{Class: "api", Cost: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("one who leaves gets %v", err)
 	}
 }
 

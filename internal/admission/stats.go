@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// maxWaiters is how many may wait at once. Others are answered as if they did not want to.
-const maxWaiters = 256
+// MaxWaiters is how many may wait at once. Others are answered as if they did not want to.
+// Who serves them has to have more connections than that.
+const MaxWaiters = 256
 
 // Stats are a class's decisions so far, and what it holds.
 type Stats struct {
@@ -30,7 +31,7 @@ type counts struct {
 // enter takes a waiter's place, if there is one.
 func (a *Admission) enter(c *class) bool {
 	c.counts.waiting.Add(1)
-	if a.waiting.Add(1) > maxWaiters {
+	if a.waiting.Add(1) > MaxWaiters {
 		a.leave(c)
 		return false
 	}

@@ -9,11 +9,40 @@
 --
 -- A bucket that is not there was empty when the data set was made, and has earned
 -- since. So it is full, as what expired is, unless the data set has been lost.
+--
+-- What expired has to be full with another rate or burst as well: after a reload,
+-- and for hosts whose policy differs. So the marker has the longest time to fill
+-- and the largest burst of those who ask, and a bucket lives until it is full for
+-- all of them. When somebody comes with more than that, buckets may have expired
+-- too early: the data set begins anew. Less is safe at any time; but it is kept for
+-- ten minutes, so that hosts that differ do not have it begin anew in turns.
 local rate, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 local function whole(n) return string.format('%.0f', n) end
+
+-- The marker: when the data set was made; the longest time to fill and the largest
+-- burst; when somebody who had both last asked. All times are in microseconds.
+local fill, keep = math.ceil(burst / rate * 1000000), 600000000
+local made, longest, most, seen = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+) (%d+) (%d+)$')
+made, longest, most, seen = tonumber(made), tonumber(longest), tonumber(most), tonumber(seen)
+local lost = not made or made > now
+local more = lost or fill > longest or burst > most
+local gone = lost or now - seen > keep
+local stays = fill == longest and burst == most and now - seen > keep / 2
+if more or gone or stays then
+	if more then
+		made = now
+	end
+	if gone then
+		longest, most = fill, burst
+	else
+		longest, most = math.max(fill, longest), math.max(burst, most)
+	end
+	seen = now
+	redis.call('SET', KEYS[2], table.concat({whole(made), whole(longest), whole(most), whole(seen)}, ' '))
+end
 
 local level, rem, at
 local held = redis.call('GET', KEYS[1])
@@ -21,11 +50,7 @@ if held then
 	level, rem, at = string.match(held, '^(%d+) (%d+) (%d+)$')
 	level, rem, at = tonumber(level) or 0, tonumber(rem) or 0, tonumber(at) or now
 else
-	level, rem, at = 0, 0, tonumber(redis.call('GET', KEYS[2]) or '')
-	if not at or at > now then
-		redis.call('SET', KEYS[2], whole(now))
-		at = now
-	end
+	level, rem, at = 0, 0, made
 end
 
 -- A clock that was set back earns nothing for the time before.
@@ -62,12 +87,12 @@ if granted then
 	level = level - cost
 end
 if granted or back and held then
-	-- It expires when it is full, not a millisecond earlier.
-	local fill = (burst - level) / rate
-	redis.call('SET', KEYS[1], whole(level) .. ' ' .. whole(rem) .. ' ' .. whole(now), 'PX', whole(math.ceil(fill * 1000) + 1))
+	-- It expires when it is full for everybody, not a millisecond earlier.
+	local full = (1 - level / most) * longest
+	redis.call('SET', KEYS[1], whole(level) .. ' ' .. whole(rem) .. ' ' .. whole(now), 'PX', whole(math.ceil(full / 1000) + 1))
 	if index then
-		redis.call('ZADD', index, whole(now + math.ceil(fill * 1000000)), ARGV[4])
-		redis.call('PEXPIRE', index, whole(math.ceil(burst / rate * 1000) + 1))
+		redis.call('ZADD', index, whole(now + math.ceil(full)), ARGV[4])
+		redis.call('PEXPIRE', index, whole(math.ceil(longest / 1000) + 1))
 	end
 end
 return {granted and 1 or 0, level, rem}

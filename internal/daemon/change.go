@@ -165,7 +165,7 @@ func (c *change) abort() {
 		c.admitter.Close()
 	}
 	if c.sharing != nil {
-		c.sharing.store.Close()
+		c.sharing.close()
 	}
 	if c.kernel != nil && c.kernel.running == nil {
 		_, _ = c.kernel.Clear()
@@ -230,7 +230,9 @@ func (d *daemon) listenControl(p *configs.Policy) (*controlSocket, error) {
 	switch {
 	case err == nil:
 		take := func(mux *http.ServeMux) { api.Mount(mux, d.admission) }
-		return &controlSocket{Server: admin.NewServer(l, control{d}, d.Log, take), Listener: l, path: path, readiness: make(readiness)}, nil
+		s := admin.NewServer(l, control{d}, d.Log, take)
+		s.HTTP.Handler = api.Authorize(d.admission, s.HTTP.Handler)
+		return &controlSocket{Server: s, Listener: l, path: path, readiness: make(readiness)}, nil
 	case p.Admin == configs.Admin{}:
 		d.Log.Warn("there is none: status, top, set and reload will not work", "error", err)
 		return nil, nil

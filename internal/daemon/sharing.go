@@ -25,8 +25,9 @@ type sharing struct {
 	readiness
 	config  configs.Shared
 	host    string
-	store   *store.Store
-	running *running // nil until started
+	leases  *store.Store
+	takes   *store.Store // of admission: many at once, which must not keep a lease waiting
+	running *running     // nil until started
 
 	held  atomic.Pointer[map[lease.Holder]bool] // what it has shares of; nil before the first
 	seen  map[lease.Holder]sighting             // by its own goroutine
@@ -47,9 +48,14 @@ type sighting struct {
 }
 
 func (s *sharing) Run(ctx context.Context) error {
-	defer s.store.Close()
+	defer s.close()
 	close(s.readiness)
 	return s.Client.Run(ctx)
+}
+
+func (s *sharing) close() {
+	s.leases.Close()
+	s.takes.Close()
 }
 
 func (s *sharing) String() string { return "shared classes" }
@@ -63,22 +69,27 @@ func (d *daemon) newSharing(p *configs.Policy) (*sharing, error) {
 	if host = cmp.Or(p.Shared.Host, host); host == "" {
 		return nil, fmt.Errorf("%s: shared: name this host with the key host: %w", p.Name, err)
 	}
-	redis, err := store.New(store.Options(p.Shared.Redis))
-	if err != nil {
-		return nil, fmt.Errorf("%s: shared: %w", p.Name, err)
-	}
 	outage, err := lease.ParseOutage(p.Shared.OnOutage)
 	if err != nil {
 		return nil, err
 	}
-	s := &sharing{readiness: make(readiness), config: p.Shared, host: host, store: redis, seen: map[lease.Holder]sighting{}, odd: map[lease.Holder]bool{}}
-	s.Client, err = lease.New(redis, lease.Options{
+	leases, err := store.New(store.Options(p.Shared.Redis))
+	if err != nil {
+		return nil, fmt.Errorf("%s: shared: %w", p.Name, err)
+	}
+	takes, err := store.New(store.Options(p.Shared.Redis))
+	if err != nil { // a file that has changed since
+		leases.Close()
+		return nil, fmt.Errorf("%s: shared: %w", p.Name, err)
+	}
+	s := &sharing{readiness: make(readiness), config: p.Shared, host: host, leases: leases, takes: takes, seen: map[lease.Holder]sighting{}, odd: map[lease.Holder]bool{}}
+	s.Client, err = lease.New(leases, lease.Options{
 		Cluster: p.Shared.Cluster, Host: host, Weight: float64(p.Shared.Weight), Period: p.Shared.Period, OnOutage: outage,
 		Observe: func() map[lease.Holder]lease.Usage { return d.observe(s) },
 		Apply:   func(now map[lease.Holder]shaper.Rate) error { return d.applyShares(s, now) },
 	})
 	if err != nil {
-		redis.Close()
+		s.close()
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	return s, nil
@@ -86,7 +97,12 @@ func (d *daemon) newSharing(p *configs.Policy) (*sharing, error) {
 
 // moveSharing shares with s from now on, or with nobody.
 func (d *daemon) moveSharing(s *sharing) {
-	if d.sharing != nil {
+	if s != nil {
+		d.admission.SetStore(s.takes, s.config.Cluster)
+	} else {
+		d.admission.SetStore(nil, "")
+	}
+	if d.sharing != nil { // nobody is sent to its stores any more, which it closes
 		if err := d.reshape(shares{}); err != nil { // first: others have these shares when it has given them back
 			d.Log.Error("shares of shared classes", "error", err)
 		}
@@ -95,9 +111,7 @@ func (d *daemon) moveSharing(s *sharing) {
 	d.shares, d.budgets = shares{}, nil
 	d.sharing = s
 	d.shared.Store(s)
-	d.admission.SetStore(nil, "")
 	if s != nil {
-		d.admission.SetStore(s.store, s.config.Cluster)
 		s.running = d.tasks.start(s)
 		d.tasks.awaitReady(s)
 		d.Log.Info("budgets are shared", "cluster", s.config.Cluster, "host", s.host)

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// silence is how long a new connection may say nothing before it counts as idle.
+const silence = 100 * time.Millisecond
+
 // A limited listener hands out so many connections at once. When all are taken
 // and somebody else comes, the one that has been idle longest is closed for
 // them; where none is idle they wait, and others in the kernel's queue.
@@ -45,11 +48,17 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 	c := &counted{Conn: inner, of: l}
 	for !l.add(c) {
-		if idle := l.longestIdle(); idle != nil {
+		idle, in := l.longestIdle()
+		if idle != nil && in <= 0 {
 			idle.Close()
 			continue
 		}
+		var ripe <-chan time.Time
+		if idle != nil {
+			ripe = time.After(in)
+		}
 		select {
+		case <-ripe:
 		case <-l.room:
 		case <-l.closed:
 			inner.Close()
@@ -71,8 +80,9 @@ func (l *limited) add(c *counted) bool {
 	return !full
 }
 
-// longestIdle returns the connection that has waited longest for its next request.
-func (l *limited) longestIdle() (longest *counted) {
+// longestIdle returns the connection that has waited longest for its next request,
+// or that will be the first to be idle, and in how long.
+func (l *limited) longestIdle() (longest *counted, in time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	least := int64(0)
@@ -81,7 +91,7 @@ func (l *limited) longestIdle() (longest *counted) {
 			longest, least = c, since
 		}
 	}
-	return longest
+	return longest, time.Duration(least) - time.Since(l.base)
 }
 
 // tell wakes Accept if it waits for a place.
@@ -104,7 +114,7 @@ func (l *limited) Close() error {
 type counted struct {
 	net.Conn
 	of   *limited
-	idle atomic.Int64 // since when, on the listener's clock; 0 while it has a request
+	idle atomic.Int64 // since when, or from when on, on the listener's clock; 0 while it has a request
 	once sync.Once
 }
 
@@ -128,6 +138,8 @@ func follow(conn net.Conn, s http.ConnState) {
 	c, ok := conn.(*counted)
 	switch {
 	case !ok:
+	case s == http.StateNew:
+		c.idle.Store(int64(time.Since(c.of.base) + silence))
 	case s == http.StateIdle:
 		c.idle.Store(max(int64(time.Since(c.of.base)), 1))
 		c.of.tell()

@@ -20,6 +20,7 @@ type AwayError struct {
 	Cure   string
 	Err    error
 
+	crowded bool // too many requests at once: it says nothing of the server
 	local   bool // the request's, not the server's: others may be answered
 	refused bool // the breaker did not make the request
 }
@@ -95,6 +96,10 @@ func (s *Store) explain(err error) *AwayError {
 		}
 		return nil
 	}
+	if errors.Is(err, redis.ErrPoolTimeout) {
+		p.What, p.Cure, p.crowded = "all connections to it are in use", "ask for less at once", true
+		return p
+	}
 	p.What, p.Cure = network(err)
 	if slow(err) {
 		p.Err = fmt.Errorf("nothing within %v", s.timeout)
@@ -111,7 +116,7 @@ func upper(text string) bool {
 // slow tells whether a deadline was the cause.
 func slow(err error) bool {
 	var timeout net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, &timeout) && timeout.Timeout()
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // network says what is wrong on the way to a server.

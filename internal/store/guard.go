@@ -64,16 +64,22 @@ func (s *Store) request(ctx context.Context, cmds []redis.Cmder, next func(conte
 	}
 	var worst *AwayError
 	answered := false
+	note := func(p *AwayError) {
+		if !p.crowded {
+			worst = p
+		}
+	}
 	for _, cmd := range cmds {
 		if p := s.explain(cmd.Err()); p != nil {
 			cmd.SetErr(p)
-			worst = p
+			note(p)
 		} else {
 			answered = true
 		}
 	}
 	if p := s.explain(err); p != nil {
-		err, worst = p, p
+		err = p
+		note(p)
 	}
 	if worst != nil && caller.Err() != nil {
 		s.breaker.report(ticket, time.Now(), nil, false)
@@ -84,6 +90,6 @@ func (s *Store) request(ctx context.Context, cmds []redis.Cmder, next func(conte
 		p.local = true
 		worst = &p
 	}
-	s.breaker.report(ticket, time.Now(), worst, true)
+	s.breaker.report(ticket, time.Now(), worst, answered)
 	return err
 }

@@ -42,6 +42,10 @@ type Options struct {
 	Backoff time.Duration
 }
 
+// connections is how many a Store has at most, to each node of a Redis Cluster. A
+// Redis is one thread: more would not make it faster.
+const connections = 32
+
 // A Store is a connection to the Redis that a cluster shares.
 type Store struct {
 	client   redis.UniversalClient
@@ -76,7 +80,9 @@ func New(o Options) (*Store, error) {
 
 		// A script that ran may not be run again by the library, which knows nothing of sequence numbers.
 		MaxRetries: -1, MaxRedirects: 1, DialerRetries: 1, ContextTimeoutEnabled: true,
-		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout, PoolTimeout: timeout,
+		DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout,
+		// Less than the deadline, so that who gets no connection is told apart from who gets no answer.
+		PoolSize: connections, PoolTimeout: timeout / 2,
 		PipelinePoolSize: -1, ReadBufferSize: 16 << 10, WriteBufferSize: 16 << 10,
 	}
 	if o.PasswordFile != "" {
@@ -106,6 +112,10 @@ func New(o Options) (*Store, error) {
 // Client is the library's client, for single commands. Its requests have the
 // deadline and the circuit breaker, and their errors are explained.
 func (s *Store) Client() redis.UniversalClient { return s.client }
+
+// Connections is how many requests can be under way at once. Others wait for one
+// to end, for half the deadline; then they fail, which says nothing of the server.
+func (s *Store) Connections() int { return connections }
 
 // Timeout is the deadline of a request.
 func (s *Store) Timeout() time.Duration { return s.timeout }

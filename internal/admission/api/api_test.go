@@ -1,9 +1,12 @@
 package api
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -40,7 +43,7 @@ func serve(t *testing.T, a *admission.Admission) (url string) {
 	t.Helper()
 	mux := http.NewServeMux()
 	Mount(mux, a)
-	s := httptest.NewServer(mux)
+	s := httptest.NewServer(Authorize(a, mux))
 	t.Cleanup(s.Close)
 	return s.URL
 }
@@ -206,6 +209,45 @@ func TestProxiesAskForARequestOfTheirs(t *testing.T) {
 	ask(t, "GET", strings.Replace(url, "api", "aip", 1), "").has(t, 404, "did you mean api?")
 }
 
+// A path of a client's is answered as any other, whatever it is: a proxy has no use
+// for a redirect.
+func TestProxiesAskForAnyPath(t *testing.T) {
+	a := newAdmission(t)
+	host := strings.TrimPrefix(serve(t, a), "http://")
+	const prefix = "/v1/classes/api/authorize"
+	for i, line := range []string{
+		"GET /", "GET //", "GET /a//b", "GET /a/../b", "GET /..", "GET /../../../../status", "GET /./", "GET /%2e%2e/%2E%2E", "GET /a%2Fb", "GET /%2F%2F",
+		"GET /%00", "GET /?key=x&denied=403", "GET /;a=b", "GET /a\\..\\b", "GET /\"<|>^", "GET /%2F\"", "CONNECT /a//b", "OPTIONS /*", "PRI /",
+		"get /a", "GET /v1/classes/api/take", "HEAD //", "POST //",
+	} {
+		method, path, _ := strings.Cut(line, " ")
+		raw := func(key string) int {
+			t.Helper()
+			c, err := net.Dial("tcp", host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			fmt.Fprintf(c, "%s %s%s HTTP/1.1\r\nHost: x\r\n%s: %s\r\n\r\n", method, prefix, path, KeyHeader, key)
+			got, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Body.Close()
+			return got.StatusCode
+		}
+		key := strconv.Itoa(i)
+		for range 5 {
+			if status := raw(key); status != 200 {
+				t.Errorf("%s: answered with %d", line, status)
+			}
+		}
+		if status := raw(key); status != 429 {
+			t.Errorf("%s: once too often, answered with %d", line, status)
+		}
+	}
+}
+
 const secret = "0123456789abcdef0123456789abcdef"
 
 func TestListenerAsksForItsToken(t *testing.T) {
@@ -233,9 +275,12 @@ func TestListenerAsksForItsToken(t *testing.T) {
 	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 200)
 	token.Set("another token, as after a reload")
 	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 401)
-	if got, err := http.Get("http://" + s.Addr().String() + "/v1/status"); err != nil || got.StatusCode != 401 {
-		t.Errorf("other requests: %v, %v", got, err)
-	}
+	other := "http://" + s.Addr().String() + "/v1/status"
+	ask(t, "GET", other, "").has(t, 401)
+	ask(t, "GET", other, "", "Authorization", "Bearer another token, as after a reload").has(t, 404, `"errors":["there is nothing at /v1/status"]`)
+	got := ask(t, "GET", url, "", "Authorization", "Bearer another token, as after a reload")
+	got.has(t, 405, `"errors":`)
+	got.hasHeaders(t, map[string]string{"Allow": "POST", "Content-Type": "application/json"})
 }
 
 func TestTokenFilesAreRead(t *testing.T) {

@@ -1,6 +1,7 @@
 // Package api has programs and reverse proxies ask an Admission over HTTP:
 //
 //	api.Mount(mux, a)                                    // beside other requests
+//	handler := api.Authorize(a, mux)                     // and in front of them
 //	server, err := api.Listen(address, token, a)         // or on an address of its own
 //	if err != nil { … }
 //	err = server.Run(ctx)

@@ -10,18 +10,27 @@ import (
 	"shaperd/internal/admission"
 )
 
-// Mount adds the requests to a mux. Whoever may use it, may take.
+// Mount adds takes to a mux. Whoever may use it, may take.
 func Mount(mux *http.ServeMux, a *admission.Admission) {
 	mux.HandleFunc("POST /v1/classes/{class}/take", func(w http.ResponseWriter, r *http.Request) {
 		asked, err := readTake(w, r)
 		answer(w, r, a, asked, http.StatusTooManyRequests, err)
 	})
-	authorize := func(w http.ResponseWriter, r *http.Request) {
-		asked, denied, err := readAuthorize(r)
+}
+
+// Authorize answers what proxies ask, and leaves the rest to next. It is not for a
+// mux, which redirects a path such as a//b or a/../b: the path behind the prefix is
+// a client's, and may be anything.
+func Authorize(a *admission.Admission, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		class, behind, ok := authorizes(r.URL)
+		if !ok {
+			next.ServeHTTP(w, r)
+			return
+		}
+		asked, denied, err := readAuthorize(r, class, behind)
 		answer(w, r, a, asked, denied, err)
-	}
-	mux.HandleFunc("/v1/classes/{class}/authorize", authorize)
-	mux.HandleFunc("/v1/classes/{class}/authorize/{rest...}", authorize)
+	})
 }
 
 // answer decides and says so; err is what is wrong with what was asked.
@@ -77,7 +86,13 @@ func decided(w http.ResponseWriter, asked *admission.Request, d *admission.Decis
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 // up is how many of unit d takes, rounded up.
-func up(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+func up(d, unit time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}
 
 // fail answers with what is wrong.
 func fail(w http.ResponseWriter, err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -88,16 +89,30 @@ func wrongBody(err error) error {
 // KeyHeader has the key of an authorize.
 const KeyHeader = "X-Shaperd-Key"
 
+// authorizes tells whether a path is /v1/classes/{class}/authorize, and whether
+// there is a path of another request behind it. It is taken as it was sent: a slash
+// that is written %2F ends nothing.
+func authorizes(u *url.URL) (class string, behind, ok bool) {
+	rest, ok := strings.CutPrefix(u.EscapedPath(), "/v1/classes/")
+	if !ok {
+		return "", false, false
+	}
+	class, rest, _ = strings.Cut(rest, "/")
+	what, _, behind := strings.Cut(rest, "/")
+	class, err := url.PathUnescape(class)
+	return class, behind, err == nil && what == "authorize"
+}
+
 // readAuthorize reads an authorize from its query and headers: the body belongs to
-// the request that a proxy asks for. So does the query, where there is a path of
-// that request: who sent it may not say whose bucket it is or what it costs.
+// the request that a proxy asks for. So does the query, where the path of that
+// request is behind: who sent it may not say whose bucket it is or what it costs.
 // Denied is the status of a refusal.
-func readAuthorize(r *http.Request) (out admission.Request, denied int, err error) {
+func readAuthorize(r *http.Request, class string, behind bool) (out admission.Request, denied int, err error) {
 	q := r.URL.Query()
-	if r.PathValue("rest") != "" || strings.HasSuffix(r.URL.Path, "/") {
+	if behind {
 		q = nil
 	}
-	out = admission.Request{Class: r.PathValue("class"), Key: r.Header.Get(KeyHeader), Cost: 1, Unit: admission.Requests}
+	out = admission.Request{Class: class, Key: r.Header.Get(KeyHeader), Cost: 1, Unit: admission.Requests}
 	if out.Key == "" {
 		out.Key = q.Get("key")
 	}

@@ -6,5 +6,6 @@
 // decisions on a shared class, beside the same script by the Redis library alone
 // and beside throttled, a well-known limiter, on the same real redis-server. The
 // contenders take turns, and what is printed are medians of ratios of turns that
-// followed each other. It owns the processes that it starts, and ends them.
+// followed each other. It builds the daemon and reads the script from the source
+// tree, in whose root it is run. It owns the processes that it starts, and ends them.
 package main

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -46,7 +47,11 @@ func shared(ctx context.Context, o options, dir string) error {
 	}
 	bare := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + port, Protocol: 2, DisableIdentity: true})
 	defer bare.Close()
-	sum, err := bare.ScriptLoad(ctx, admission.TakeSource()).Result()
+	source, err := os.ReadFile("internal/admission/take.lua")
+	if err != nil {
+		return err
+	}
+	sum, err := bare.ScriptLoad(ctx, string(source)).Result()
 	if err != nil {
 		return err
 	}

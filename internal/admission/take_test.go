@@ -1,0 +1,178 @@
+package admission
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"shaperd/internal/store/storetest"
+	"shaperd/shaper"
+)
+
+// The time to wait is exact: with the bucket as it was so long ago it is granted,
+// and not a microsecond before.
+func TestTheTimeToWaitIsExact(t *testing.T) {
+	redis := storetest.Start(t)
+	for _, rate := range []shaper.Rate{7, 8 * shaper.Kbit, 123456789, 400 * shaper.Gbit} {
+		c := Class{Name: "web", Rate: rate, Burst: 1 << 40, Shared: true}
+		aged(redis, c)
+		l, _ := c.limits()
+		for _, rem := range []int64{0, 1, 999_999} {
+			for _, missing := range []int64{1, 8_000, 123_456_789} {
+				wait := earns(&class{limits: l}, missing, rem)
+				for early, want := range map[time.Duration]int64{0: 1, time.Microsecond: 0} {
+					// The bucket lacks so many bits, and was so as long ago as the time to wait.
+					redis.Do("SET", "shaperd:{edge:web}:take:bucket", fmt.Sprintf("%d %d %d", 10_000_000_000-missing, rem, 0))
+					got := at(redis, c, 10_000_000_000, wait-early)
+					if got != want {
+						t.Errorf("rate %v, %d bits and %d millionths, %v less %v: %d, want %d", rate, missing, rem, wait, early, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// at runs the script with a clock of its own: the time since 1970.
+func at(redis *storetest.Server, c Class, cost int64, t time.Duration) (granted int64) {
+	granted, _ = lives(redis, c, cost, t)
+	return granted
+}
+
+// lives is at, and how long the bucket lives.
+func lives(redis *storetest.Server, c Class, cost int64, t time.Duration) (granted int64, life time.Duration) {
+	us := t.Microseconds()
+	source := strings.Replace(takeSource, "redis.call('TIME')", fmt.Sprintf("{%d, %d}", us/1_000_000, us%1_000_000), 1)
+	source = strings.Replace(source, "level, rem}", "level, redis.call('PTTL', KEYS[1])}", 1)
+	v := redis.Do("EVAL", source, 2, "shaperd:{edge:web}:take:bucket", "shaperd:{edge:web}:take:made",
+		int64(c.Rate), 8*int64(c.Burst), cost).([]any)
+	return v[0].(int64), time.Duration(v[2].(int64)) * time.Millisecond
+}
+
+// Nothing drifts: what is taken as it is earned, at odd times, is the rate to the bit.
+func TestNothingIsLostBetweenDecisions(t *testing.T) {
+	redis := storetest.Start(t)
+	c := Class{Name: "web", Rate: 123456789, Burst: 1 << 30, Shared: true}
+	aged(redis, c)
+	var clock, granted int64 // µs, bits
+	for i := range int64(2000) {
+		clock += 1 + i*7919%1013
+		want := int64(c.Rate)*clock/1_000_000 - granted
+		if want == 0 {
+			continue
+		}
+		if at(redis, c, want+1, time.Duration(clock)*time.Microsecond) != 0 {
+			t.Fatalf("after %d µs: a bit more than the rate is granted", clock)
+		}
+		if at(redis, c, want, time.Duration(clock)*time.Microsecond) != 1 {
+			t.Fatalf("after %d µs: the last bit of %d is refused", clock, want)
+		}
+		granted += want
+	}
+}
+
+// A clock that is set back stops earning for no longer than a moment, and mints nothing.
+func TestAClockThatIsSetBack(t *testing.T) {
+	redis := storetest.Start(t)
+	c := Class{Name: "web", Rate: 8, Burst: 100, Shared: true} // a byte a second
+	aged(redis, c)
+	for i, step := range []struct {
+		seconds, bytes, want int64
+	}{
+		{1000, 100, 1}, {1001, 2, 0}, {1001, 1, 1},
+		{500, 1, 0}, {501, 2, 0}, {501, 1, 1}, {502, 1, 1}, {502, 1, 0},
+	} {
+		if got := at(redis, c, 8*step.bytes, time.Duration(step.seconds)*time.Second); got != step.want {
+			t.Errorf("step %d, %+v: %d", i, step, got)
+		}
+	}
+	// So does the marker of the data set.
+	redis.Do("DEL", "shaperd:{edge:web}:take:bucket")
+	redis.Do("SET", "shaperd:{edge:web}:take:made", "900000000 100000000 800 900000000")
+	if at(redis, c, 8, 600*time.Second) != 0 || at(redis, c, 8, 601*time.Second) != 1 || at(redis, c, 8, 601*time.Second) != 0 {
+		t.Error("a marker of the future")
+	}
+}
+
+// marker is when the data set was made, in seconds.
+func marker(redis *storetest.Server) (made int64) {
+	fmt.Sscan(redis.Do("GET", "shaperd:{edge:web}:take:made").(string), &made)
+	return made / 1_000_000
+}
+
+// Whatever policies hosts have, and in whatever order they come: what has expired
+// is never taken to have more than a bucket that is kept for ever.
+func TestAnotherPolicyMintsNothing(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	redis := storetest.Start(t)
+	policies := []Class{ // bits a second, bytes
+		{Rate: 800, Burst: 1000}, {Rate: 80, Burst: 1000}, {Rate: 800, Burst: 10_000}, // slower; larger
+		{Rate: 80_000, Burst: 100_000}, {Rate: 8, Burst: 10}, {Rate: 8000, Burst: 500}, // as long to fill; sooner
+	}
+	clock, c, granted := time.Duration(1e6)*time.Second, policies[0], 0
+	level, written, expires := int64(0), clock, clock // of the bucket that is kept; its level in millionths of a bit
+	for range 4000 {
+		if random.IntN(5) == 0 {
+			c = policies[random.IntN(len(policies))]
+		}
+		clock += time.Duration(random.Int64N([]int64{1e6, 1e8, 1e9}[random.IntN(3)])) * time.Microsecond
+		if clock >= expires {
+			redis.Do("DEL", "shaperd:{edge:web}:take:bucket")
+		}
+		burst := 8 * int64(c.Burst)
+		have := min(level+(clock-written).Microseconds()*int64(c.Rate), burst*1e6)
+		cost := 1 + random.Int64N(burst)
+		ok, life := lives(redis, c, cost, clock)
+		if ok == 0 {
+			continue
+		}
+		granted++
+		if have < cost*1e6 {
+			t.Fatalf("at %v: %d bits are granted of %d, at rate %d and burst %d", clock, cost, have/1e6, c.Rate, c.Burst)
+		}
+		level, written, expires = have-cost*1e6, clock, clock+life-time.Millisecond
+	}
+	if granted < 100 {
+		t.Errorf("only %d were granted", granted)
+	}
+}
+
+// What a change of policy costs: buckets that are not there begin empty, once, and
+// are full again when they had the time to be.
+func TestBucketsBeginAnewWithASlowerPolicy(t *testing.T) {
+	redis := storetest.Start(t)
+	fast := Class{Name: "web", Rate: 800, Burst: 1000} // full in 10 s
+	slow := Class{Name: "web", Rate: 80, Burst: 1000}  // in 100 s
+	aged(redis, fast)
+	full := func(c Class, second int64) bool {
+		t.Helper()
+		redis.Do("DEL", "shaperd:{edge:web}:take:bucket") // it has expired
+		return at(redis, c, 8*1000, time.Duration(second)*time.Second) == 1
+	}
+	for i, step := range []struct {
+		c      Class
+		second int64
+		want   bool
+	}{
+		{fast, 10_000, true}, {slow, 10_001, false}, {slow, 10_100, false}, {slow, 10_101, true},
+		{fast, 10_102, true}, {slow, 10_103, true}, // hosts that differ for a while
+		{fast, 10_701, true}, {fast, 11_302, true}, {slow, 11_303, false}, // not seen for ten minutes
+		{slow, 11_403, true},
+	} {
+		if got := full(step.c, step.second); got != step.want {
+			t.Errorf("step %d, at %d: full is %v", i, step.second, got)
+		}
+	}
+	made := marker(redis)
+	for second := int64(11_500); second < 15_000; second += 7 { // both all the time
+		full(fast, second)
+		full(slow, second+1)
+	}
+	if marker(redis) != made {
+		t.Error("hosts that differ have the data set begin anew")
+	}
+}
