@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -169,41 +166,4 @@ func (w *whom) ask(ctx context.Context, c *client.Client, class string, r client
 		}
 	}
 	return d, err
-}
-
-// An exitError is the exit code of a command that was run.
-type exitError struct {
-	code int
-	err  error // to be said; nil for what the command has said itself
-}
-
-func (e exitError) Error() string { return fmt.Sprintf("the command returned %d: %v", e.code, e.err) }
-
-// runCommand runs a command and passes on what the terminal's user signals.
-func runCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	run := exec.Command(args[0], args[1:]...)
-	run.Stdin, run.Stdout, run.Stderr = stdin, stdout, stderr
-	if err := run.Start(); err != nil {
-		return err
-	}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	ended := make(chan error, 1)
-	go func() { ended <- run.Wait() }()
-	for {
-		select {
-		case sig := <-signals:
-			_ = run.Process.Signal(sig) // it may have ended
-		case err := <-ended:
-			exit, ok := errors.AsType[*exec.ExitError](err)
-			if !ok {
-				return err
-			}
-			if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-				return exitError{128 + int(status.Signal()), nil}
-			}
-			return exitError{exit.ExitCode(), nil}
-		}
-	}
 }
