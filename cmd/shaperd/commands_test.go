@@ -24,7 +24,7 @@ func output(t *testing.T, wantCode int, args ...string) string {
 
 func TestHelp(t *testing.T) {
 	for _, command := range []string{"", "run", "check", "explain", "config", "config default", "version", "man", "completion", "demo", "plan", "apply", "clear",
-		"status", "set", "sessions", "reload", "drain", "log-level", "doctor", "top"} {
+		"status", "set", "sessions", "reload", "drain", "log-level", "doctor", "top", "take", "pace"} {
 		t.Run(command, func(t *testing.T) {
 			got := output(t, 0, append(strings.Fields(command), "--help")...)
 			golden(t, "help"+strings.ReplaceAll("-"+command, " ", "-")+".txt", got)

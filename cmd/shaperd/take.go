@@ -46,7 +46,12 @@ func (w *whom) client() (*client.Client, error) {
 
 const takeHelp = `Take waits until the class admits so many bytes, or so many requests of a class
 that counts these, and then runs the command, whose exit code is its own. Without a
-command it returns. It waits its turn: those who ask first are served first.
+command it returns. Signals meanwhile are passed on to the command.
+
+Those who can be served within 30 seconds stand in a queue of the daemon: who asked
+first is first. Where it takes longer, take asks again when the daemon says, and has
+no place in the queue until then. Of a shared class each host has its own queue, and
+there is no order between hosts.
 
 With --timeout it gives up after that time and returns 75 (EX_TEMPFAIL); 0s is not
 to wait at all. More than the class's burst is never admitted: ask for parts, or use
