@@ -69,9 +69,11 @@ func newTakeCmd() *cobra.Command {
 		within time.Duration
 	)
 	cmd := &cobra.Command{
-		Use:   "take CLASS [COMMAND]...",
+		Use:   "take CLASS [flags] [-- COMMAND]...",
 		Short: "Wait until a class admits bytes or requests, then run a command",
 		Long:  takeHelp,
+
+		DisableFlagsInUseLine: true,
 		Example: `  shaperd take backup --bytes 4mb -- curl -O https://example.org/part1
   shaperd take api --requests 1 --key customer-17 --timeout 5s -- ./call`,
 	}
@@ -86,7 +88,10 @@ func newTakeCmd() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("bytes", "requests")
 	cmd.MarkFlagsOneRequired("bytes", "requests")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if at := cmd.ArgsLenAtDash(); at != 1 && (at >= 0 || len(args) > 1) {
+		switch at := cmd.ArgsLenAtDash(); {
+		case at < 0 && len(args) > 1:
+			return usageError{fmt.Errorf("%q is an argument too many", args[1])}
+		case at >= 0 && at != 1:
 			return usageError{errors.New("write the class, then --, then the command")}
 		}
 		if size != "" {
