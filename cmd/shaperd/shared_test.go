@@ -143,6 +143,20 @@ func TestHostsShareABudget(t *testing.T) {
 	}
 }
 
+// A host's name is for those who read it: daemons of the same name are two.
+func TestHostsOfTheSameNameAreTwo(t *testing.T) {
+	redis, upstream := storetest.Start(t), source(t)
+	var all []*member
+	for range 2 {
+		m := &member{process: start(t, nil, "run", "--config", file(t, "shaperd.yaml", sharedPolicy(redis.URL(), "r1", upstream, "")))}
+		m.addr = m.listen("relay listens")
+		m.await("msg=ready")
+		m.reads()
+		all = append(all, m)
+	}
+	awaitShares(t, all, 4, 4)
+}
+
 func TestShareStaysWhileRedisIsAway(t *testing.T) {
 	redis := storetest.Start(t)
 	all := cluster(t, redis.URL(), 2)
