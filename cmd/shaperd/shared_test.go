@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,6 +125,9 @@ func TestHostsShareABudget(t *testing.T) {
 	all := cluster(t, redis.URL(), 3)
 	stop := all[0].reads()
 	awaitShares(t, all, 7.84, 0.04, 0.04) // the idle ones have the floor
+	if got := all[1].asks(0, "status"); !regexp.MustCompile(`mirror +40\.0kbit +of 8mbit `).MatchString(got) {
+		t.Errorf("status of an idle host prints:\n%s", got)
+	}
 	all[1].reads()
 	all[2].reads()
 	all[0].reads()
