@@ -84,11 +84,14 @@ type Decision struct {
 // A RefusedError is that the bucket has not enough.
 type RefusedError struct {
 	Class      string
-	RetryAfter time.Duration // when it has, if nobody else takes any
+	RetryAfter time.Duration // when it has, if nobody else takes any; 0 where that was not said
 }
 
 // Error says when to try again.
 func (e *RefusedError) Error() string {
+	if e.RetryAfter == 0 {
+		return fmt.Sprintf("class %q: refused for now", e.Class)
+	}
 	return fmt.Sprintf("class %q: refused for now: try again in %v", e.Class, e.RetryAfter)
 }
 
@@ -142,15 +145,18 @@ func (c *Client) Take(ctx context.Context, class string, r Request) (Decision, e
 	if err == nil {
 		err = json.Unmarshal(text, &a)
 	}
-	switch retry := time.Duration(a.RetryAfterMs) * time.Millisecond; {
+	switch {
+	case response.StatusCode == http.StatusTooManyRequests: // whoever says so, in whatever form
+		return Decision{}, &RefusedError{class, retryAfter(response, a.RetryAfterMs)}
+	case response.StatusCode >= 500:
+		if len(a.Errors) == 0 {
+			a.Errors = []string{response.Status}
+		}
+		return Decision{}, &awayError{strings.Join(a.Errors, "; "), retryAfter(response, a.RetryAfterMs)}
 	case err != nil:
 		return Decision{}, fmt.Errorf("read the answer of shaperd (%s): %w", response.Status, err)
 	case response.StatusCode == http.StatusOK:
 		return Decision{a.Remaining, a.Limit, time.Duration(a.ResetMs) * time.Millisecond}, nil
-	case response.StatusCode == http.StatusTooManyRequests:
-		return Decision{}, &RefusedError{class, retry}
-	case response.StatusCode >= 500:
-		return Decision{}, &awayError{strings.Join(a.Errors, "; "), retry}
 	case len(a.Errors) == 0:
 		a.Errors = []string{response.Status}
 	}

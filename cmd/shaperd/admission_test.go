@@ -131,7 +131,7 @@ func TestNginxAsksBeforeItPassesARequestOn(t *testing.T) {
 	text := string(example)
 	for old, now := range map[string]string{
 		"127.0.0.1:9478": shaperd, "listen 8080": "listen " + addr, "http://127.0.0.1:8081": service.URL,
-		"put the token of admission.token_file here": "0123456789abcdef",
+		"Bearer TOKEN": "Bearer 0123456789abcdef",
 	} {
 		if !strings.Contains(text, old) {
 			t.Fatalf("the example has no %q", old)

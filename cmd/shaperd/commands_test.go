@@ -24,7 +24,7 @@ func output(t *testing.T, wantCode int, args ...string) string {
 
 func TestHelp(t *testing.T) {
 	for _, command := range []string{"", "run", "check", "explain", "config", "config default", "version", "man", "completion", "demo", "plan", "apply", "clear",
-		"status", "set", "sessions", "reload", "drain", "log-level", "doctor", "top"} {
+		"status", "set", "sessions", "reload", "drain", "log-level", "doctor", "top", "take", "pace"} {
 		t.Run(command, func(t *testing.T) {
 			got := output(t, 0, append(strings.Fields(command), "--help")...)
 			golden(t, "help"+strings.ReplaceAll("-"+command, " ", "-")+".txt", got)
@@ -41,6 +41,10 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"statsu --json", `unknown command "statsu"; did you mean status?`},
 		{"paln shaperd.yaml", "did you mean plan?"},
 		{"expl", "did you mean explain?"},
+		{"take loc --requests 1 ls -l /srv", "unknown flag -l\nwrite \"--\" before the command: shaperd take loc --requests 1 -- ls -l /srv\nusage: shaperd take CLASS [flags] [-- COMMAND]...\n"},
+		{"take take --requests 1 take --vrebose", "\nwrite \"--\" before the command: shaperd take take --requests 1 -- take --vrebose\n"},
+		{"take loc --requests 1 ls", `"ls" is an argument too many` + "\nwrite \"--\" before the command: shaperd take loc --requests 1 -- ls\n"},
+		{"take loc --requests 1 -l", "unknown flag -l\nusage: "},
 		{"teleport", `unknown command "teleport"` + "\nusage"},
 		{"help rum", `unknown command "rum"; did you mean run?`},
 		{"help config shema", `unknown command "config shema"; did you mean schema?`},

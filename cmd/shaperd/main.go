@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = usageError{err}
 	}
 	if usage := (usageError{}); errors.As(err, &usage) {
-		err = withUsage(cmd, usage.error)
+		err = withUsage(cmd, hintDashes(cmd, args, usage.error))
 	}
 	return err
 }

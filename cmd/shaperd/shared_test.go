@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,6 +125,9 @@ func TestHostsShareABudget(t *testing.T) {
 	all := cluster(t, redis.URL(), 3)
 	stop := all[0].reads()
 	awaitShares(t, all, 7.84, 0.04, 0.04) // the idle ones have the floor
+	if got := all[1].asks(0, "status"); !regexp.MustCompile(`mirror +40\.0kbit +of 8mbit `).MatchString(got) {
+		t.Errorf("status of an idle host prints:\n%s", got)
+	}
 	all[1].reads()
 	all[2].reads()
 	all[0].reads()
@@ -141,6 +145,20 @@ func TestHostsShareABudget(t *testing.T) {
 	if got := all[1].asks(0, "status"); !strings.Contains(got, "shared with cluster test, as host r1") || !strings.Contains(got, "mirror  relay web download  2.67mbit") {
 		t.Errorf("status prints:\n%s", got)
 	}
+}
+
+// A host's name is for those who read it: daemons of the same name are two.
+func TestHostsOfTheSameNameAreTwo(t *testing.T) {
+	redis, upstream := storetest.Start(t), source(t)
+	var all []*member
+	for range 2 {
+		m := &member{process: start(t, nil, "run", "--config", file(t, "shaperd.yaml", sharedPolicy(redis.URL(), "r1", upstream, "")))}
+		m.addr = m.listen("relay listens")
+		m.await("msg=ready")
+		m.reads()
+		all = append(all, m)
+	}
+	awaitShares(t, all, 4, 4)
 }
 
 func TestShareStaysWhileRedisIsAway(t *testing.T) {

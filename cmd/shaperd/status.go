@@ -26,7 +26,11 @@ what schedules change next.
 
 NOW is a mean: of a relay over about 5 seconds, so that a rate which has changed
 shows after some 15; of the kernel over the time since somebody last looked, a
-second or more.`,
+second or more.
+
+Of a class that is shared with other hosts, RATE and CEIL say what this host has now,
+of what all have together. While it is idle that is little; with traffic it grows
+within a second.`,
 	}
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
 		s, err := c.Status(ctx)
@@ -67,7 +71,7 @@ func printStatus(w io.Writer, s *admin.Status, now time.Time) {
 		}
 	}
 	for i := range s.Links {
-		printLinkStatus(w, style, &s.Links[i])
+		printLinkStatus(w, style, &s.Links[i], s.Shared)
 	}
 	if len(s.Relays) > 0 {
 		rows := [][]string{{"RELAY", "STATE", "LISTENS ON", "SESSIONS", "ACCEPTED", "REFUSED"}}
@@ -132,7 +136,9 @@ func override(o admin.Override) string {
 	return strings.Join(words, " ")
 }
 
-func printLinkStatus(w io.Writer, style style, l *admin.Link) {
+// printLinkStatus writes a link with its classes. What a shared class has is a part
+// of its budget, and its ceil too.
+func printLinkStatus(w io.Writer, style style, l *admin.Link, shared *admin.Shared) {
 	rate := "unlimited"
 	if l.Rate > 0 {
 		rate = shaper.Rate(l.Rate).String()
@@ -155,8 +161,12 @@ func printLinkStatus(w io.Writer, style style, l *admin.Link) {
 		if l.Datapath == "relay" {
 			waiting, dropped = fmt.Sprintf("%d of %d", c.Backlogged, c.Sessions), "-"
 		}
+		rate, ceil := rateOrNone(c.Rate), rateOrNone(c.Ceil)
+		if share := shared.Of(l.Name, c.Name); share != nil {
+			rate, ceil = bits(float64(c.Rate)), "of "+rateOrNone(share.Budget)
+		}
 		rows = append(rows, []string{
-			c.Name, rateOrNone(c.Rate), rateOrNone(c.Ceil), bits(c.Achieved), bar(c.Achieved, most, 10),
+			c.Name, rate, ceil, bits(c.Achieved), bar(c.Achieved, most, 10),
 			bytesOf(c.Sent), percentOf(c.Borrowed, borrowedOf(c)), waiting, dropped,
 		})
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,7 +46,12 @@ func (w *whom) client() (*client.Client, error) {
 
 const takeHelp = `Take waits until the class admits so many bytes, or so many requests of a class
 that counts these, and then runs the command, whose exit code is its own. Without a
-command it returns. It waits its turn: those who ask first are served first.
+command it returns. Signals meanwhile are passed on to the command.
+
+Those who can be served within 30 seconds stand in a queue of the daemon: who asked
+first is first. Where it takes longer, take asks again when the daemon says, and has
+no place in the queue until then. Of a shared class each host has its own queue, and
+there is no order between hosts.
 
 With --timeout it gives up after that time and returns 75 (EX_TEMPFAIL); 0s is not
 to wait at all. More than the class's burst is never admitted: ask for parts, or use
@@ -67,9 +69,11 @@ func newTakeCmd() *cobra.Command {
 		within time.Duration
 	)
 	cmd := &cobra.Command{
-		Use:   "take CLASS [COMMAND]...",
+		Use:   "take CLASS [flags] [-- COMMAND]...",
 		Short: "Wait until a class admits bytes or requests, then run a command",
 		Long:  takeHelp,
+
+		DisableFlagsInUseLine: true,
 		Example: `  shaperd take backup --bytes 4mb -- curl -O https://example.org/part1
   shaperd take api --requests 1 --key customer-17 --timeout 5s -- ./call`,
 	}
@@ -84,7 +88,10 @@ func newTakeCmd() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("bytes", "requests")
 	cmd.MarkFlagsOneRequired("bytes", "requests")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if at := cmd.ArgsLenAtDash(); at != 1 && (at >= 0 || len(args) > 1) {
+		switch at := cmd.ArgsLenAtDash(); {
+		case at < 0 && len(args) > 1:
+			return usageError{fmt.Errorf("%q is an argument too many", args[1])}
+		case at >= 0 && at != 1:
 			return usageError{errors.New("write the class, then --, then the command")}
 		}
 		if size != "" {
@@ -169,41 +176,4 @@ func (w *whom) ask(ctx context.Context, c *client.Client, class string, r client
 		}
 	}
 	return d, err
-}
-
-// An exitError is the exit code of a command that was run.
-type exitError struct {
-	code int
-	err  error // to be said; nil for what the command has said itself
-}
-
-func (e exitError) Error() string { return fmt.Sprintf("the command returned %d: %v", e.code, e.err) }
-
-// runCommand runs a command and passes on what the terminal's user signals.
-func runCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	run := exec.Command(args[0], args[1:]...)
-	run.Stdin, run.Stdout, run.Stderr = stdin, stdout, stderr
-	if err := run.Start(); err != nil {
-		return err
-	}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	ended := make(chan error, 1)
-	go func() { ended <- run.Wait() }()
-	for {
-		select {
-		case sig := <-signals:
-			_ = run.Process.Signal(sig) // it may have ended
-		case err := <-ended:
-			exit, ok := errors.AsType[*exec.ExitError](err)
-			if !ok {
-				return err
-			}
-			if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-				return exitError{128 + int(status.Signal()), nil}
-			}
-			return exitError{exit.ExitCode(), nil}
-		}
-	}
 }

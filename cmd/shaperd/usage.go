@@ -26,6 +26,24 @@ func withUsage(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w\nusage: %s\ntry: %s --help", err, usage, cmd.CommandPath())}
 }
 
+// hintDashes adds to what is wrong with a command line, args, that the command
+// which it runs needs -- before it: else that one's flags count as shaperd's.
+func hintDashes(cmd *cobra.Command, args []string, err error) error {
+	given := cmd.Flags().Args()
+	if !strings.Contains(cmd.Use, "[-- COMMAND]") || len(given) < 2 || slices.Contains(args, "--") {
+		return err
+	}
+	at := 0
+	for _, w := range []string{cmd.Name(), given[0], given[1]} { // in this order
+		at += slices.Index(args[at:], w) + 1
+	}
+	words := []string{cmd.Root().Name()}
+	for _, w := range slices.Insert(slices.Clone(args), at-1, "--") {
+		words = append(words, word(w))
+	}
+	return fmt.Errorf("%w\nwrite \"--\" before the command: %s", err, strings.Join(words, " "))
+}
+
 // checkUsage has a command and all below it say what is wrong with arguments and
 // flags, and what would be right.
 func checkUsage(cmd *cobra.Command) {

@@ -23,6 +23,19 @@ type Share struct {
 	Disagreement bool    `json:"disagreement"` // this host's policy has another rate than the cluster's newest
 }
 
+// Of returns the share of a class on a link; nil where it is not shared.
+func (s *Shared) Of(link, class string) *Share {
+	if s == nil {
+		return nil
+	}
+	for i := range s.Shares {
+		if one := &s.Shares[i]; one.Link == link && one.Class == class {
+			return one
+		}
+	}
+	return nil
+}
+
 // Admission is what programs asked of a class.
 type Admission struct {
 	Class   string `json:"class"`

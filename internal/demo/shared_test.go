@@ -37,23 +37,25 @@ func inOwnFolder(t *testing.T) {
 		if left, _ := filepath.Glob(dir + "/*"); left != nil {
 			t.Errorf("files are left: %v", left)
 		}
-		if left := processesWith(t, dir); left != nil {
+		if left := processesOf(t, dir); left != nil {
 			t.Errorf("processes are left: %q", left)
 		}
 		os.RemoveAll(dir)
 	})
 }
 
-// processesWith are the command lines of processes that have a word in them.
-func processesWith(t *testing.T, word string) (found []string) {
+// processesOf are the processes that a folder is named to, or that are in it: a
+// redis-server writes over its command line.
+func processesOf(t *testing.T, folder string) (found []string) {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil || files == nil {
-		t.Fatal(files, err)
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil || all == nil {
+		t.Fatal(all, err)
 	}
-	for _, file := range files {
-		line, _ := os.ReadFile(file) // it may have ended
-		if strings.Contains(string(line), word) {
+	for _, p := range all {
+		line, _ := os.ReadFile(p + "/cmdline") // it may have ended
+		cwd, _ := os.Readlink(p + "/cwd")
+		if strings.Contains(string(line)+cwd, folder) {
 			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
 		}
 	}

@@ -133,12 +133,15 @@ func TestWhatIsFound(t *testing.T) {
 	admits := func(f *Facts) {
 		f.Policy = parse(t, officeText+"admission: {listen: 192.0.2.1:8088, token_file: /etc/token}\n")
 	}
-	redis := func(url string) func(*Facts) {
+	redis := func(url string, more ...string) func(*Facts) { // more are lines of classes, and of the file itself
 		return func(f *Facts) {
-			f.Policy = parse(t, officeText+"shared: {redis: \""+url+"\", cluster: edge}\n")
+			more := append(more, "", "")
+			f.Policy = parse(t, strings.Replace(officeText, "classes:\n", "classes:\n"+more[0], 1)+more[1]+"shared: {redis: \""+url+"\", cluster: edge}\n")
 			f.askRedis()
 		}
 	}
+	const sharedBytes = "  - {name: web, match: {port: 443}, rate: 30mbit, shared: true}\n"
+	dropping := storetest.Start(t, "--maxmemory-policy", "allkeys-lru").URL()
 	caps := func(hex string) func(*Facts) {
 		return file("proc/thread-self/status", "Name:\tx\nCapEff:\t"+hex+"\n")
 	}
@@ -182,6 +185,9 @@ func TestWhatIsFound(t *testing.T) {
 		{"redis", Problem, "cannot connect", redis("redis://127.0.0.1:1")},
 		{"redis", Problem, "it wants a password", redis(storetest.Start(t, "--requirepass", "secret").URL())},
 		{"redis", OK, "answers in", redis(storetest.Start(t).URL())},
+		{"redis", Warning, "may drop keys when its memory is full (allkeys-lru)", redis(dropping, sharedBytes)},
+		{"redis", Problem, "may drop keys when its memory is full (allkeys-lru)", redis(dropping, sharedBytes, "admission: {listen: 192.0.2.1:8088, token_file: /etc/token}\n")},
+		{"redis", Problem, "may drop keys when its memory is full (allkeys-lru)", redis(dropping, "  - {name: api, unit: requests, rate: 2/h, shared: true}\n")},
 		{"listen", Info, "not known", func(f *Facts) { remove(f, "proc/thread-self/net/tcp") }},
 		{"version", Warning, "older than 5.13", file("proc/sys/kernel/osrelease", "5.12.1")},
 		{"version", Warning, "older than 5.11", file("proc/sys/kernel/osrelease", "5.4.0-generic")},

@@ -29,20 +29,42 @@ func (f *Facts) askRedis() {
 }
 
 // checkRedis looks at the Redis of shared classes.
-func checkRedis(f *Facts) []Finding {
+func checkRedis(f *Facts) (list []Finding) {
 	const cost = "shared classes have what on_outage says, and their budgets do not follow demand"
-	switch r := f.Redis; {
+	r := f.Redis
+	switch {
 	case f.RedisErr != nil:
 		return all(problem(f.RedisErr.Error(), cost+": "+f.Policy.Shared.OnOutage, "see what the error says, then run doctor again"))
 	case r == nil:
 		return nil
-	case r.Latency > slowRedis:
-		return all(warning(fmt.Sprintf("%s %s at %s takes %v to answer", r.Software, r.Version, r.Server, r.Latency.Round(time.Millisecond)),
-			fmt.Sprintf("one that takes longer than %v counts as away", store.DefaultTimeout), "use one that is nearer"))
-	case r.Eviction != "noeviction" && r.Eviction != "":
-		return all(warning(fmt.Sprintf("%s %s at %s may drop keys when its memory is full (%s)", r.Software, r.Version, r.Server, r.Eviction),
-			"budgets whose keys are dropped stand still for a lease's time", "maxmemory-policy noeviction, or a Redis for this alone"))
-	default:
-		return all(ok("%s %s at %s answers in %v", r.Software, r.Version, r.Server, r.Latency.Round(10*time.Microsecond)))
 	}
+	if r.Eviction != "noeviction" && r.Eviction != "" {
+		found := fmt.Sprintf("%s %s at %s may drop keys when its memory is full (%s)", r.Software, r.Version, r.Server, r.Eviction)
+		const cure = "CONFIG SET maxmemory-policy noeviction, and the same in its file; or a Redis for this alone"
+		if class, ok := f.sharedAdmission(); ok {
+			list = append(list, problem(found, fmt.Sprintf("a bucket that is dropped is full again: programs get more of class %s than its rate", class), cure))
+		} else {
+			list = append(list, warning(found, "budgets whose keys are dropped stand still for a lease's time", cure))
+		}
+	}
+	if r.Latency > slowRedis {
+		list = append(list, warning(fmt.Sprintf("%s %s at %s takes %v to answer", r.Software, r.Version, r.Server, r.Latency.Round(time.Millisecond)),
+			fmt.Sprintf("one that takes longer than %v counts as away", store.DefaultTimeout), "use one that is nearer"))
+	}
+	if list == nil {
+		list = all(ok("%s %s at %s answers in %v", r.Software, r.Version, r.Server, r.Latency.Round(10*time.Microsecond)))
+	}
+	return list
+}
+
+// sharedAdmission is a shared class that programs are meant to ask for: one of
+// requests, or where the policy has an address to ask at, one of bytes.
+func (f *Facts) sharedAdmission() (class string, ok bool) {
+	a := &f.Policy.Admission
+	for _, c := range a.Classes {
+		if c.Shared && (c.PerHour > 0 || a.Listen.IsValid() && c.Rate > 0) {
+			return c.Name, true
+		}
+	}
+	return "", false
 }

@@ -43,9 +43,15 @@ var columns = [...]column{
 		return []span{{indent + r.class.Name, plain}}
 	}},
 	colRate: {title: "RATE", width: 9, rank: 8, right: true, cell: func(_ *Model, r *row, _ *track, _ int) []span {
+		if r.share != nil {
+			return []span{{figures.Bits(float64(r.class.Rate)), plain}}
+		}
 		return []span{{configured(r.class.Rate), plain}}
 	}},
 	colCeil: {title: "CEIL", width: 9, rank: 9, right: true, cell: func(_ *Model, r *row, _ *track, _ int) []span {
+		if r.share != nil { // beside RATE it says of what that is a share
+			return []span{{"of " + configured(r.share.Budget), plain}}
+		}
 		return []span{{configured(r.class.Ceil), plain}}
 	}},
 	colNow: {title: "NOW", width: 8, right: true, cell: func(_ *Model, r *row, _ *track, _ int) []span {

@@ -42,6 +42,7 @@ type row struct {
 	key
 	link  *admin.Link
 	class *admin.Class // nil for the link itself
+	share *admin.Share // nil unless the class is shared
 }
 
 // rows are what the filter leaves, in order: each link before its classes. A
@@ -64,9 +65,9 @@ func (m *Model) rows() (all []row) {
 			continue
 		}
 		slices.SortStableFunc(classes, m.order.compare)
-		all = append(all, row{key{l.Name, ""}, l, nil})
+		all = append(all, row{key{l.Name, ""}, l, nil, nil})
 		for _, c := range classes {
-			all = append(all, row{key{l.Name, c.Name}, l, c})
+			all = append(all, row{key{l.Name, c.Name}, l, c, m.status.Shared.Of(l.Name, c.Name)})
 		}
 	}
 	return all

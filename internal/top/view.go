@@ -81,7 +81,7 @@ func (m *Model) details() string {
 		return ""
 	}
 	r := &rows[m.selected(rows)]
-	rate, ceil := configured(r.link.Rate), ""
+	titles, rate, ceil := [2]string{"  rate ", "  ceil "}, configured(r.link.Rate), ""
 	if r.link.Rate == 0 {
 		rate = "without a limit"
 	}
@@ -90,6 +90,9 @@ func (m *Model) details() string {
 		name = r.key.class + " on " + r.key.link
 		rate = configured(c.Rate) + " " + string(m.mark)
 		switch {
+		case r.share != nil:
+			titles = [2]string{"  share ", "  of "}
+			rate, ceil = figures.Bits(float64(c.Rate))+" "+string(m.mark), configured(r.share.Budget)+" for all hosts"
 		case c.Ceil > 0:
 			ceil = configured(c.Ceil)
 		case r.link.Rate > 0:
@@ -98,9 +101,9 @@ func (m *Model) details() string {
 			ceil = "none: full is the peak"
 		}
 	}
-	spans := []span{{name, strong}, {"  rate ", faint}, {rate, plain}}
+	spans := []span{{name, strong}, {titles[0], faint}, {rate, plain}}
 	if ceil != "" {
-		spans = append(spans, span{"  ceil ", faint}, span{ceil, plain})
+		spans = append(spans, span{titles[1], faint}, span{ceil, plain})
 	}
 	if r.class != nil && r.class.Burst > 0 {
 		spans = append(spans, span{"  burst ", faint}, span{figures.Bytes(uint64(r.class.Burst)), plain})

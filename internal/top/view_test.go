@@ -26,8 +26,21 @@ func sessionsOf(class string, n int) *admin.Sessions {
 	return s
 }
 
+// sharing is the office, which has the floor of a budget that it shares.
+func sharing(n int) *admin.Status {
+	s := office(n)
+	c := &s.Links[0].Classes[0]
+	c.Name, c.Rate, c.Ceil, c.Achieved = "mirror", 300e3, 300e3, 0
+	s.Shared = &admin.Shared{Cluster: "edge", Host: "r1", Shares: []admin.Share{{Class: "mirror", Link: "eth0 egress", Rate: 300e3, Budget: 30e6, State: "leased"}}}
+	return s
+}
+
 func TestFrames(t *testing.T) {
 	bulk := admin.Query{Relay: "proxy", Class: "bulk", Limit: mostSessions}
+	share := func(m *Model) {
+		m.Update(answer{at: began.Add(61 * time.Second), status: sharing(61)})
+		press(m, "home", "down")
+	}
 	for _, tt := range []struct {
 		name          string
 		width, height int
@@ -50,6 +63,8 @@ func TestFrames(t *testing.T) {
 			m.Update(answer{at: began.Add(62 * time.Second), status: office(62), query: bulk, sessions: sessionsOf("bulk", 62)})
 			press(m, "down", "down")
 		}},
+		{"shared-80x24", 80, 24, Options{}, share},
+		{"shared-120x40", 120, 40, Options{}, share},
 		{"away-80x24", 80, 24, Options{}, func(m *Model) {
 			m.Update(answer{at: began.Add(72 * time.Second), err: errors.New("control socket /run/shaperd/shaperd.sock: no daemon runs here (start one with …)")})
 		}},
