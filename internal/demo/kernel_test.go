@@ -218,7 +218,7 @@ func TestAKernelClassThatDoesNotGetItsPromiseIsAnError(t *testing.T) {
 	}
 	short := []kernelPhase{kernelPhases[0], kernelPhases[1]}
 	for i := range short {
-		short[i].settle, short[i].length = 300*time.Millisecond, 700*time.Millisecond
+		short[i].settle, short[i].length = time.Second, 2*time.Second // a retransmission after the repair takes one
 	}
 	var out bytes.Buffer
 	err := runKernel(t.Context(), &out, KernelOptions{Program: shaperdForTest(t), JSON: true}, short, tooMuch)
