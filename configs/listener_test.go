@@ -88,15 +88,3 @@ func TestManyRelaysBehindEachOtherAreReadSoon(t *testing.T) {
 	}
 	parse(t, forwarding(rows...))
 }
-
-func TestMisspellingsAreRecognised(t *testing.T) {
-	keys := []string{"rate", "ceil", "burst", "mode", "priority", "default", "port", "sport", "dport"}
-	for text, want := range map[string]string{
-		"ciel": "ceil", "cei": "ceil", "Rate": "rate", "rates": "rate", "prioritiy": "priority", "brust": "burst", "defautl": "default",
-		"xport": "port sport dport", "frobnicate": "", "x": "", "": "", "ra": "",
-	} {
-		if got := strings.Join(nearest(text, keys), " "); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"shaperd/internal/near"
 	"shaperd/shaper"
 )
 
@@ -224,8 +225,8 @@ func (o *overhead) parse(text string) error {
 
 // unknown is the error of a word that is none of those allowed.
 func unknown(text, kind string, words []string) error {
-	if near := nearest(text, words); len(near) > 0 {
-		return textErrorf("did you mean "+orList(near)+"?", "unknown %s", kind)
+	if meant := near.Words(text, words); len(meant) > 0 {
+		return textErrorf("did you mean "+orList(meant)+"?", "unknown %s", kind)
 	}
 	return textErrorf("write "+orList(words), "unknown %s", kind)
 }

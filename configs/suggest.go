@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"shaperd/internal/near"
 )
 
 // synonyms are words of other tools for our keys.
@@ -20,7 +22,7 @@ func suggest(key string, keys []string) (meant []string, cure string) {
 	if word := synonyms[strings.ToLower(key)]; slices.Contains(keys, word) {
 		meant = []string{word}
 	} else {
-		meant = nearest(key, keys)
+		meant = near.Words(key, keys)
 	}
 	if len(meant) > 0 {
 		return meant, "did you mean " + orList(meant) + "?"
@@ -54,10 +56,6 @@ var whereIs = func() map[string][]string {
 	return where
 }()
 
-// Nearest returns the words that text most likely is a misspelling of, for those
-// who read other things than policies.
-func Nearest(text string, words []string) []string { return nearest(text, words) }
-
 // NoSuch is the error of a name that none of a policy's has: its classes, links
 // or relays.
 func NoSuch(kind, name string, names []string) error {
@@ -65,7 +63,7 @@ func NoSuch(kind, name string, names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("there is no %s %q: the policy has none", kind, name)
 	}
-	meant := nearest(name, names)
+	meant := near.Words(name, names)
 	if len(meant) == 0 { // a part of it, such as a link's without the direction
 		meant = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.Contains(n, name) })
 	}
@@ -77,51 +75,4 @@ func NoSuch(kind, name string, names []string) error {
 		listed += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Errorf("there is no %s %q: the policy has %s", kind, name, listed)
-}
-
-// nearest returns the words that text most likely is a misspelling of: up to
-// three that are equally near, or none.
-func nearest(text string, words []string) (best []string) {
-	text = strings.ToLower(text)
-	least := min(2, (len(text)+1)/3)
-	for _, w := range words {
-		if len(text) > len(w)+least {
-			continue
-		}
-		switch d := distance(text, w); {
-		case d < least || d == least && best == nil:
-			best, least = []string{w}, d
-		case d == least:
-			best = append(best, w)
-		}
-	}
-	if len(best) > 3 {
-		return nil
-	}
-	return best
-}
-
-// distance counts the letters to insert, remove, replace or swap with their
-// neighbour to turn a into b.
-func distance(a, b string) int {
-	var older, old []int
-	now := make([]int, len(b)+1)
-	for j := range now {
-		now[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		older, old, now = old, now, make([]int, len(b)+1)
-		now[0] = i
-		for j := 1; j <= len(b); j++ {
-			differs := 1
-			if a[i-1] == b[j-1] {
-				differs = 0
-			}
-			now[j] = min(old[j]+1, now[j-1]+1, old[j-1]+differs)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				now[j] = min(now[j], older[j-2]+1)
-			}
-		}
-	}
-	return now[len(b)]
 }

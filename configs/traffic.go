@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"shaperd/classify"
+	"shaperd/internal/near"
 )
 
 // Scalars that say which traffic: what a match is made of.
@@ -62,7 +63,7 @@ func splitError(err error, names []string) error {
 	if !errors.As(err, &v) {
 		return err
 	}
-	if near := nearest(v.Text, names); len(near) > 0 {
+	if meant := near.Words(v.Text, names); len(meant) > 0 {
 		return unknown(v.Text, v.Kind, names)
 	}
 	if reason, cure, ok := strings.Cut(v.Cure, ": write "); ok {

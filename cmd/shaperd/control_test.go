@@ -48,6 +48,35 @@ func (p *process) rate() int64 {
 	return 0
 }
 
+// From one address to all at the same port: the reload is in its own way.
+func TestReloadThatKeepsAPortNamesTheCure(t *testing.T) {
+	const all = `
+classes: [{name: api, unit: requests, rate: 2/h}, {name: rest, default: true, rate: 1mbit}]
+relays:
+  - {name: web, listen: %q, upstream: "127.0.0.1:1", upload: 8mbit, download: 8mbit}
+metrics: {listen: %q}
+admission: {listen: %q, token_file: %q}
+`
+	token := file(t, "token", "0123456789abcdef")
+	addrs := [3]string{freeAddr(t), freeAddr(t), freeAddr(t)}
+	policy := file(t, "shaperd.yaml", fmt.Sprintf(all, addrs[0], addrs[1], addrs[2], token))
+	p := start(t, nil, "run", "--config", policy)
+	p.await("msg=ready")
+	for i := range addrs {
+		next := addrs
+		next[i] = strings.Replace(next[i], "127.0.0.1", "0.0.0.0", 1)
+		write(t, policy, fmt.Sprintf(all, next[0], next[1], next[2], token))
+		got := p.asks(1, "reload")
+		if !strings.Contains(got, next[i]+": ") || !strings.Contains(got, "address already in use") || !strings.Contains(got, "restart it, or go by way of another port") {
+			t.Errorf("reload to %s prints:\n%s", next[i], got)
+		}
+	}
+	write(t, policy, fmt.Sprintf(all, "127.0.0.1:0", addrs[1], addrs[2], token))
+	p.asks(0, "reload")
+	write(t, policy, fmt.Sprintf(all, strings.Replace(addrs[0], "127.0.0.1", "0.0.0.0", 1), addrs[1], addrs[2], token))
+	p.asks(0, "reload")
+}
+
 func TestReloadAnswersWhenThePolicyIsInForce(t *testing.T) {
 	p, policy, upstream, addr, _ := serveEcho(t)
 	s := dial(t, addr)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"shaperd/configs"
+	"shaperd/internal/near"
 )
 
 // A usageError is a command line that makes no sense.
@@ -104,7 +104,7 @@ func unknownCommand(of *cobra.Command, word string) error {
 			longer = append(longer, c.Name())
 		}
 	}
-	meant := configs.Nearest(word, names)
+	meant := near.Words(word, names)
 	if len(meant) == 0 && word != "" {
 		meant = longer
 	}
@@ -127,7 +127,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		name := "--" + e.GetSpecifiedName()
-		if meant := configs.Nearest(name, names); len(meant) > 0 {
+		if meant := near.Words(name, names); len(meant) > 0 {
 			return fmt.Errorf("unknown flag %s; did you mean %s?", name, orList(meant))
 		}
 		if cmd.HasSubCommands() {

@@ -17,7 +17,7 @@ var layers = map[string]struct {
 	"shaper":   {nil, "the scheduler is arithmetic on values; whoever uses it brings the traffic"},
 	"classify": {nil, "a classifier maps a flow to a name and needs to know no rates"},
 
-	"configs": {[]string{"classify", "shaper"}, "configs yields plain values; what enforces them must not leak into what they mean"},
+	"configs": {[]string{"classify", "internal/near", "shaper"}, "configs yields plain values; what enforces them must not leak into what they mean"},
 	"conn":    {[]string{"classify", "shaper"}, "the relay takes values, so that it can be used and tested without a policy file"},
 	"netlink": {[]string{"classify", "netlink/bpf", "netlink/packettest", "netlink/u32", "shaper"}, "the two datapaths share a policy and nothing else"},
 
@@ -28,9 +28,10 @@ var layers = map[string]struct {
 	"internal/httpd":         {nil, "it bounds what clients may take, whatever is served"},
 	"internal/metrics":       {[]string{"internal/httpd", "shaper"}, "collectors read snapshots; they start and own nothing"},
 	"internal/admin":         {[]string{"internal/httpd"}, "it knows requests and answers; who does what is asked is the daemon's business"},
-	"internal/admission":     {[]string{"internal/store", "internal/store/storetest", "shaper"}, "it decides on values; who asks, over what, is no business of it"},
+	"internal/admission":     {[]string{"internal/near", "internal/store", "internal/store/storetest", "shaper"}, "it decides on values; who asks, over what, is no business of it"},
 	"internal/admission/api": {[]string{"internal/admission", "internal/httpd", "shaper"}, "it is requests and answers; whose classes they are is the daemon's business"},
 	"internal/figures":       {nil, "it writes numbers, whatever they count"},
+	"internal/near":          {nil, "it compares words, whatever they name"},
 	"internal/top":           {[]string{"internal/admin", "internal/figures", "shaper"}, "a live view of what a daemon answers; it needs no policy and no datapath"},
 	"systemd":                {nil, "it passes words to systemd and knows nothing of who serves what"},
 	"internal/daemon":        {[]string{"classify", "configs", "conn", "internal/admin", "internal/admission", "internal/admission/api", "internal/httpd", "internal/lease", "internal/metrics", "internal/page", "internal/store", "netlink", "shaper", "systemd"}, "composition: the only place that knows all parts"},
@@ -41,7 +42,7 @@ var layers = map[string]struct {
 	"internal/demo":          {[]string{"classify", "configs", "conn", "internal/lab", "internal/measure", "shaper"}, "the demo drives the relay and the daemon as any program would"},
 	"internal/lease":         {[]string{"internal/store", "internal/store/storetest", "shaper"}, "it divides rates; who sends what, and who limits it, is told by the caller"},
 	"client":                 {[]string{"internal/admission", "internal/admission/api", "shaper"}, "programs of others import it: it is the standard library and HTTP"},
-	"cmd/shaperd":            {[]string{"classify", "client", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/store/storetest", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
+	"cmd/shaperd":            {[]string{"classify", "client", "configs", "internal/admin", "internal/daemon", "internal/demo", "internal/doctor", "internal/figures", "internal/near", "internal/store/storetest", "internal/top", "netlink", "shaper"}, "commands read files, call one function and print"},
 
 	"internal/store":           {[]string{"internal/store/storetest"}, "it reaches a Redis and runs scripts; what they keep there is their owners' business"},
 	"internal/store/storetest": {nil, "it runs servers for tests, whatever they store"},

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -107,12 +106,7 @@ func run(ctx context.Context, out io.Writer, asJSON bool, length time.Duration, 
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		err = writeJSON(out, &d.report)
-	} else {
-		d.report.print(out)
-	}
-	return errors.Join(err, d.report.err())
+	return conclude(out, asJSON, &d.report, d.report.print)
 }
 
 func (d *demo) now() time.Duration { return time.Since(d.base) }
@@ -247,19 +241,11 @@ func (d *demo) wait(ctx context.Context, t time.Duration) error {
 
 // until draws what happens until ok reports true.
 func (d *demo) until(ctx context.Context, ok func() bool) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-			if now := d.now(); d.view.due(now) {
-				d.view.draw(d.frame(now, d.view.window()))
-			}
+	return until(ctx, ok, func() {
+		if now := d.now(); d.view.due(now) {
+			d.view.draw(d.frame(now, d.view.window()))
 		}
-	}
-	return nil
+	})
 }
 
 // frame is what is to be seen now, with rates taken over the window before.

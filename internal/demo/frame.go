@@ -122,8 +122,7 @@ func (p *painter) steps(names []string, current int, elapsed, total time.Duratio
 
 func (p *painter) rates(f *frame) {
 	p.axis(f.link/1e6, "mbit")
-	var link []segment
-	sum := 0.0
+	var rates []float64
 	for i, r := range f.rates {
 		rate, color := float64(r.class.Rate), classColor(i)
 		ceil := float64(cmp.Or(r.class.Ceil, shaper.Rate(f.link)))
@@ -134,14 +133,10 @@ func (p *painter) rates(f *frame) {
 			note += ", leaky"
 		}
 		p.note(note)
-		sum += r.rate
-		glyph := p.own
-		if !p.color && i%2 == 1 {
-			glyph = p.borrowed
-		}
-		link = append(link, segment{sum, glyph, color})
+		rates = append(rates, r.rate)
 	}
-	p.row(-1, "link", p.meter(f.link, 0, link...), fmt.Sprintf("%.1f of %.1f mbit", sum/1e6, f.link/1e6))
+	bar, sum := p.division(f.link, rates)
+	p.row(-1, "link", bar, fmt.Sprintf("%.1f of %.1f mbit", sum/1e6, f.link/1e6))
 	p.line()
 	p.legend(p.own+" guaranteed", p.borrowed+" borrowed", p.room+" up to its ceil", p.mark+" its guarantee, unused")
 }
@@ -219,4 +214,19 @@ func (p *painter) meter(scale, mark float64, segments ...segment) string {
 		out.WriteString(p.sgr(s.color, text.String()))
 	}
 	return out.String() + strings.Repeat(" ", p.bar-from)
+}
+
+// division draws a bar of what each has of the whole, or of the sum of all if that
+// is more, which it returns.
+func (p *painter) division(whole float64, rates []float64) (bar string, sum float64) {
+	var parts []segment
+	for i, rate := range rates {
+		sum += rate
+		glyph := p.own
+		if !p.color && i%2 == 1 {
+			glyph = p.borrowed
+		}
+		parts = append(parts, segment{sum, glyph, classColor(i)})
+	}
+	return p.meter(max(whole, sum), 0, parts...), sum
 }

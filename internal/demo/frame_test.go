@@ -191,7 +191,7 @@ func TestReports(t *testing.T) {
 	if err := good.err(); err != nil {
 		t.Errorf("a report in order: %v", err)
 	}
-	want := `off by more than 2 %: web by -2.2 % in "web is back", the burst of bulk by +2.5 %`
+	want := `off by more than 2 %: web by -2.2 % in "web is back"; the burst of bulk by +2.5 %`
 	if err := bad.err(); fmt.Sprint(err) != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

@@ -88,15 +88,7 @@ func runKernel(ctx context.Context, out io.Writer, o KernelOptions, phases []ker
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		err = writeJSON(out, &d.report)
-	} else {
-		err = d.print(out)
-	}
-	if err != nil {
-		return err
-	}
-	return d.report.err()
+	return conclude(out, o.JSON, &d.report, d.print)
 }
 
 func (d *kernelDemo) run(ctx context.Context, phases []kernelPhase, promised promiser) error {
@@ -143,10 +135,10 @@ func (d *kernelDemo) breakAndRepair(ctx context.Context) error {
 	}
 	d.report.Repair.Command = "tc qdisc del dev " + routerDevice + " root"
 	repaired := false
-	if err := d.until(ctx, func() bool {
+	if err := until(ctx, func() bool {
 		repaired = repaired || d.daemon.said("msg=repaired")
 		return repaired || time.Since(deleted) > repairTime
-	}); err != nil {
+	}, d.look); err != nil {
 		return err
 	}
 	if !repaired {
@@ -180,26 +172,16 @@ var counted = regexp.MustCompile(` direct_packets_stat \d+`)
 // show draws what happens for a time.
 func (d *kernelDemo) show(ctx context.Context, length time.Duration) error {
 	end := time.Now().Add(length)
-	return d.until(ctx, func() bool { return !time.Now().Before(end) })
+	return until(ctx, func() bool { return !time.Now().Before(end) }, d.look)
 }
 
-// until draws what happens until ok reports true.
-func (d *kernelDemo) until(ctx context.Context, ok func() bool) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
-		now := time.Since(d.base)
-		for _, dir := range d.directions {
-			dir.sample(now)
-		}
-		if d.view.due(now) {
-			d.view.draw(d.frame(now))
-		}
+// look draws what happens, if it is time.
+func (d *kernelDemo) look() {
+	now := time.Since(d.base)
+	for _, dir := range d.directions {
+		dir.sample(now)
 	}
-	return nil
+	if d.view.due(now) {
+		d.view.draw(d.frame(now))
+	}
 }

@@ -142,7 +142,11 @@ func (p *painter) plots(f *kernelFrame, width int, much detail) {
 	labels = append(labels, repairName)
 	for i, c := range f.directions {
 		title := pad(p.clip(fmt.Sprintf("%s, %s mbit", c.name, inMbit(c.link)), p.bar), -p.bar)
-		bar, sum := p.shares(&c)
+		var rates []float64
+		for _, r := range c.rows {
+			rates = append(rates, r.rate)
+		}
+		bar, sum := p.division(c.link, rates)
 		unit, room, rate := "", p.bar, ""
 		if much >= values {
 			unit, room = p.sgr(faint, pad("mbit", kernelValueWidth)), p.bar+kernelValueWidth
@@ -202,18 +206,4 @@ func (p *painter) class(f *kernelFrame, i int, much detail) {
 	for _, l := range lines {
 		p.line(strings.TrimRight(l, " "))
 	}
-}
-
-// shares draws a bar of what the classes of a direction have of the link, and returns its sum.
-func (p *painter) shares(c *kernelColumn) (bar string, sum float64) {
-	var parts []segment
-	for i, r := range c.rows {
-		sum += r.rate
-		glyph := p.own
-		if !p.color && i%2 == 1 {
-			glyph = p.borrowed
-		}
-		parts = append(parts, segment{sum, glyph, classColor(i)})
-	}
-	return p.meter(c.link, 0, parts...), sum
 }

@@ -51,10 +51,7 @@ func (r *kernelReport) err() error {
 			}
 		}
 	}
-	if wrong == nil {
-		return nil
-	}
-	return &OffError{strings.Join(wrong, "; "), Tolerance}
+	return offBy(Tolerance, wrong)
 }
 
 // print writes the picture of all of it, and the report as a table.
@@ -62,9 +59,7 @@ func (d *kernelDemo) print(out io.Writer) error {
 	s, width := outputStyle(out)
 	p := painter{style: s}
 	p.plots(d.frame(d.total), min(max(width, minWidth), maxWidth), picture)
-	lines := append(append(p.lines, ""), d.report.table(s)...)
-	_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n")
-	return err
+	return writeLines(out, append(append(p.lines, ""), d.report.table(s)...))
 }
 
 // table returns the report in lines of at most 80.
@@ -80,14 +75,11 @@ func (r *kernelReport) table(s style) (lines []string) {
 			cells := []string{"  ", s.sgr(classColor(i), pad(first.Class, -13))}
 			for _, dir := range p.Directions {
 				c := dir.Classes[i]
-				off, code := "-", green
+				off := "-"
 				if c.Promised > 0 {
 					off = fmt.Sprintf("%+.2f %%", c.Off)
 				}
-				if math.Abs(c.Off) > Tolerance {
-					code = bold + ";" + red
-				}
-				cells = append(cells, fmt.Sprintf("%11.1f%11.1f", c.Promised/1e6, c.Measured/1e6), s.sgr(code, pad(off, 10)))
+				cells = append(cells, fmt.Sprintf("%11.1f%11.1f", c.Promised/1e6, c.Measured/1e6), s.judged(math.Abs(c.Off) > Tolerance, pad(off, 10)))
 			}
 			add(cells...)
 		}
@@ -98,7 +90,7 @@ func (r *kernelReport) table(s style) (lines []string) {
 	add()
 	verdict := s.sgr(green, fmt.Sprintf("%s every class has what the policy promises, both ways, within %d %%", s.done, Tolerance))
 	if r.err() != nil { // which the caller prints
-		verdict = "A busy machine makes rates fall short: try again when it is idle."
+		verdict = tryAgain
 	}
 	add(verdict)
 	took := time.Duration(r.Repair.Seconds * float64(time.Second))

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -53,6 +52,14 @@ func (b *burstResult) off() float64 { return percentOff(float64(b.Measured), flo
 // percentOff is how far measured is off, in percent of what was promised.
 func percentOff(measured, promised float64) float64 { return 100 * (measured/promised - 1) }
 
+// offBy is an *OffError that names what was wrong; nil if nothing was.
+func offBy(tolerance int, wrong []string) error {
+	if wrong == nil {
+		return nil
+	}
+	return &OffError{strings.Join(wrong, "; "), tolerance}
+}
+
 // err names what was off by more than the tolerance. A burst is only wrong if
 // it is too large: a busy machine makes it smaller.
 func (r *report) err() error {
@@ -69,24 +76,17 @@ func (r *report) err() error {
 			wrong = append(wrong, fmt.Sprintf("the burst of %s by %+.1f %%", b.Class, off))
 		}
 	}
-	if wrong == nil {
-		return nil
-	}
-	return &OffError{strings.Join(wrong, ", "), Tolerance}
-}
-
-// writeJSON writes a report for programs.
-func writeJSON(w io.Writer, report any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(report)
+	return offBy(Tolerance, wrong)
 }
 
 // print writes the report as a table.
-func (r *report) print(out io.Writer) {
+func (r *report) print(out io.Writer) error {
 	s, width := outputStyle(out)
-	io.WriteString(out, strings.Join(r.table(s, width), "\n")+"\n")
+	return writeLines(out, r.table(s, width))
 }
+
+// tryAgain is said below rates that were off.
+const tryAgain = "A busy machine makes rates fall short: try again when it is idle."
 
 // outputStyle returns the style and the width for a report.
 func outputStyle(out io.Writer) (s style, width int) {
@@ -120,7 +120,7 @@ func (r *report) table(s style, width int) []string {
 	}
 	verdict := s.sgr(green, fmt.Sprintf("%s every class has what the policy promises, within %d %%", s.done, Tolerance))
 	if r.err() != nil { // which the caller prints
-		verdict = "A busy machine makes rates fall short: try again when it is idle."
+		verdict = tryAgain
 	}
 	t.lines = append(t.lines, "", verdict, s.sgr(faint, "Measured by the receivers, in payload. Fairness: Jain's index among connections."))
 	return t.lines
@@ -140,11 +140,7 @@ func (t *table) head(name, promised, measured, off, fairness, why string) {
 }
 
 func (t *table) row(i int, name string, promised, measured float64, off string, wrong bool, fairness, why string) {
-	code := green
-	if wrong {
-		code = bold + ";" + red
-	}
-	numbers := fmt.Sprintf("%10.1f%10.1f", promised, measured) + t.sgr(code, pad(off, 9)) + pad(fairness, 9)
+	numbers := fmt.Sprintf("%10.1f%10.1f", promised, measured) + t.judged(wrong, pad(off, 9)) + pad(fairness, 9)
 	t.add("  "+t.sgr(classColor(i), pad(name, -11)), numbers, why)
 }
 

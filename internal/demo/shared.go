@@ -64,15 +64,7 @@ func runShared(ctx context.Context, out io.Writer, o SharedOptions, steps []shar
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		err = writeJSON(out, &d.report)
-	} else {
-		err = d.print(out)
-	}
-	if err != nil {
-		return err
-	}
-	return d.report.err()
+	return conclude(out, o.JSON, &d.report, d.print)
 }
 
 func (d *sharedDemo) run(ctx context.Context, fail func(error), promised sharer) error {
@@ -123,20 +115,13 @@ func (d *sharedDemo) measure(s *sharedStep, began, from time.Duration) {
 
 // show draws what happens for a time.
 func (d *sharedDemo) show(ctx context.Context, length time.Duration) error {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := d.got.Now() + length; d.got.Now() < end; {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-		}
+	end := d.got.Now() + length
+	return until(ctx, func() bool { return d.got.Now() >= end }, func() {
 		d.sample()
 		if now := d.got.Now() - d.base; d.view.due(now) {
 			d.view.draw(d.frame(now))
 		}
-	}
-	return nil
+	})
 }
 
 // sample adds to the picture what has arrived lately, if it is time.

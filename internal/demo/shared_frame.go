@@ -2,7 +2,6 @@ package demo
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 )
@@ -99,8 +98,7 @@ func (p *painter) shared(f *sharedFrame, width, height int) {
 	p.bar = width - sharedNameWidth - kernelValueWidth
 	height = min(max(height, leastPlotHeight), mostPlotHeight)
 	p.line(strings.Repeat(" ", width-kernelValueWidth), p.sgr(faint, pad("mbit", kernelValueWidth)))
-	var division []segment
-	sum := 0.0
+	var rates []float64
 	for i, r := range f.rows {
 		color := classColor(i)
 		plot := plot{f.rate * kernelHeadroom, f.total, r.samples}
@@ -117,12 +115,7 @@ func (p *painter) shared(f *sharedFrame, width, height int) {
 			p.line(strings.TrimRight(" "+name+p.sgr(color, l)+value, " "))
 		}
 		if i < len(f.rows)-1 {
-			glyph := p.own
-			if !p.color && i%2 == 1 {
-				glyph = p.borrowed
-			}
-			sum += r.rate
-			division = append(division, segment{sum, glyph, color})
+			rates = append(rates, r.rate)
 		}
 	}
 	var labels []string
@@ -130,5 +123,6 @@ func (p *painter) shared(f *sharedFrame, width, height int) {
 		labels = append(labels, k.label)
 	}
 	p.line(strings.Repeat(" ", sharedNameWidth), p.sgr(faint, strings.TrimRight(p.axisOf(f.begins, labels, f.total, p.bar+kernelValueWidth), " ")))
-	p.line(" ", p.sgr(bold, pad("now", 1-sharedNameWidth)), p.meter(math.Max(f.rate, sum), 0, division...), pad(fmt.Sprintf("%.1f", sum/1e6), kernelValueWidth))
+	bar, sum := p.division(f.rate, rates)
+	p.line(" ", p.sgr(bold, pad("now", 1-sharedNameWidth)), bar, pad(fmt.Sprintf("%.1f", sum/1e6), kernelValueWidth))
 }

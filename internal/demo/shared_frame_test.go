@@ -115,7 +115,7 @@ func TestSharedReports(t *testing.T) {
 	if err := good.err(); err != nil {
 		t.Errorf("a report in order: %v", err)
 	}
-	want := `off by more than 8 %: relay3 by -10.0 % in "one wants 4", the sum by 11464 bytes above what may pass in 100 ms in "Redis is back"`
+	want := `off by more than 8 %: relay3 by -10.0 % in "one wants 4"; the sum by 11464 bytes above what may pass in 100 ms in "Redis is back"`
 	if fmt.Sprint(bad.err()) != want {
 		t.Errorf("%v\nwant %s", bad.err(), want)
 	}

@@ -64,10 +64,7 @@ func (r *sharedReport) err() error {
 			wrong = append(wrong, fmt.Sprintf("the sum by %d bytes above what may pass in %d ms in %q", s.Most-s.AtMost, sharedWindow.Milliseconds(), s.Step))
 		}
 	}
-	if wrong == nil {
-		return nil
-	}
-	return &OffError{strings.Join(wrong, ", "), SharedTolerance}
+	return offBy(SharedTolerance, wrong)
 }
 
 // print writes the picture of all of it, and the report as a table.
@@ -76,8 +73,7 @@ func (d *sharedDemo) print(out io.Writer) error {
 	p := painter{style: s}
 	p.shared(d.frame(d.total), min(max(width, minWidth), maxWidth), leastPlotHeight+1)
 	lines := append(append(p.lines[:len(p.lines)-1], ""), d.report.table(s)...) // without how it is divided now
-	_, err := io.WriteString(out, strings.Join(lines, "\n")+"\n")
-	return err
+	return writeLines(out, lines)
 }
 
 // table returns the report in lines of at most 80.
@@ -92,24 +88,20 @@ func (r *sharedReport) table(s style) (lines []string) {
 	for _, step := range r.Steps {
 		cells := []string{s.sgr(bold, pad(step.Step, -15))}
 		for _, h := range step.Relays {
-			text, code := fmt.Sprintf("%.1f of %s", h.Measured/1e6, inMbit(h.Promised)), green
-			if math.Abs(h.Off) > SharedTolerance {
-				code, ok = bold+";"+red, false
-			}
-			cells = append(cells, s.sgr(code, pad(text, 13)))
+			off := math.Abs(h.Off) > SharedTolerance
+			ok = ok && !off
+			cells = append(cells, s.judged(off, pad(fmt.Sprintf("%.1f of %s", h.Measured/1e6, inMbit(h.Promised)), 13)))
 		}
-		code := green
-		if step.Most > step.AtMost {
-			code, over = bold+";"+red, true
-		}
+		above := step.Most > step.AtMost
+		over = over || above
 		most := fmt.Sprintf("%.0f of %.0f kB", float64(step.Most)/1e3, float64(step.AtMost)/1e3)
-		add(append(cells, pad(fmt.Sprintf("%.1f", step.Sum/1e6), 8), s.sgr(code, pad(most, 18)))...)
+		add(append(cells, pad(fmt.Sprintf("%.1f", step.Sum/1e6), 8), s.judged(above, pad(most, 18)))...)
 	}
 	add()
 	if ok {
 		add(s.sgr(green, fmt.Sprintf("%s each relay has what its clients want, or its fair part of the rate, within %d %%", s.done, SharedTolerance)))
 	} else {
-		add("A busy machine makes rates fall short: try again when it is idle.")
+		add(tryAgain)
 	}
 	if !over {
 		add(s.sgr(green, fmt.Sprintf("%s all together never had more than %s mbit and the burst, with and without Redis", s.done, inMbit(r.Rate))))

@@ -49,6 +49,14 @@ func (s style) sgr(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
+// judged colors what was measured by whether it is wrong.
+func (s style) judged(wrong bool, text string) string {
+	if wrong {
+		return s.sgr(bold+";"+red, text)
+	}
+	return s.sgr(green, text)
+}
+
 // clip cuts text to width.
 func (s style) clip(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
