@@ -92,6 +92,7 @@ func askDaemon(ctx context.Context, socket string) (*doctor.Daemon, error) {
 	}
 	d := &doctor.Daemon{PID: s.PID, Policy: s.Policy}
 	d.Metrics, _ = netip.ParseAddrPort(s.Metrics) // the zero one for none
+	d.Admits, _ = netip.ParseAddrPort(s.Admits)
 	for _, r := range s.Relays {
 		for _, text := range r.Listen {
 			if a, err := netip.ParseAddrPort(text); err == nil && r.State == "serving" {

@@ -138,7 +138,8 @@ func TestDoctorBesideADaemon(t *testing.T) {
 		text := relay("web", "127.0.0.1:1", "1gbit")
 		return strings.NewReplacer(`["127.0.0.1:0"]`, fmt.Sprintf("%q", listen), `{listen: "127.0.0.1:0"}`, fmt.Sprintf("{listen: %q}", metrics)).Replace(text)
 	}
-	policy := file(t, "shaperd.yaml", web("127.0.0.1:8080", "127.0.0.1:9477"))
+	admits := "admission: {listen: '127.0.0.1:9480', rate: 1gbit, token_file: " + file(t, "token", "0123456789abcdef") + "}\n"
+	policy := file(t, "shaperd.yaml", web("127.0.0.1:8080", "127.0.0.1:9477")+admits)
 	p := start(t, nil, "run", "--config", policy)
 	p.await("msg=ready")
 	other := start(t, nil, "run", "--config", file(t, "other.yaml", web("127.0.0.1:8081", "127.0.0.1:9478")))
@@ -149,8 +150,9 @@ func TestDoctorBesideADaemon(t *testing.T) {
 		code, reload         int
 		want                 []string
 	}{
-		{"its own", p.socket, web("127.0.0.1:8080", "127.0.0.1:9477"), 0, 0, []string{
-			"127.0.0.1:8080 is held by the daemon", "127.0.0.1:9477 is held by the daemon", "as it should be while that runs",
+		{"its own", p.socket, web("127.0.0.1:8080", "127.0.0.1:9477") + admits, 0, 0, []string{
+			"127.0.0.1:8080 is held by the daemon", "127.0.0.1:9477 is held by the daemon",
+			fmt.Sprintf("127.0.0.1:9480 is held by the daemon, pid %d [listen] cost as it should", p.cmd.Process.Pid), "as it should be while that runs",
 		}},
 		{"nobody answers", p.socket + ".none", web("127.0.0.1:8080", "127.0.0.1:9477"), 2, 0, []string{
 			"127.0.0.1:8080 is in use by " + holder, "127.0.0.1:9477 is in use by " + holder, "does not answer", "--socket",

@@ -258,3 +258,21 @@ func TestARelayThatDrainsKeepsItsShare(t *testing.T) {
 		t.Errorf("after the reload: %+v", s)
 	}
 }
+
+// A relay that was drained by hand and the one that a reload starts in its place
+// divide the share; that the new one has no sessions takes nothing from the cluster's.
+func TestARelayThatDrainsBesideItsSuccessorKeepsItsShare(t *testing.T) {
+	redis := storetest.Start(t)
+	all := cluster(t, redis.URL(), 2)
+	for _, m := range all {
+		m.reads()
+	}
+	awaitShares(t, all, 4, 4)
+	all[0].asks(0, "drain", "web")
+	all[0].asks(0, "reload")
+	renewals := all[0].status().Shared.Renewals
+	storetest.Eventually(t, "some renewals", func() bool { return all[0].status().Shared.Renewals > renewals+10 })
+	if s := all[0].share(); s.Rate < 3.6e6 {
+		t.Errorf("after the reload: %+v", s)
+	}
+}

@@ -20,6 +20,7 @@ type Status struct {
 	Links      []Link      `json:"links"`
 	Relays     []Relay     `json:"relays"`
 	Metrics    string      `json:"metrics,omitempty"` // where they are served, address and port; none when empty
+	Admits     string      `json:"admits,omitempty"`  // where programs ask for admission, likewise
 	Interfaces []Interface `json:"interfaces"`
 	Shared     *Shared     `json:"shared,omitempty"` // nil where nothing is shared
 	Admission  []Admission `json:"admission"`        // of each class that programs can ask for

@@ -124,6 +124,15 @@ func (a *Admission) part(c *class) float64 {
 // *OutageError, ctx's, or wraps ErrRequest; then nothing is taken. It blocks for
 // Request.Wait at most.
 func (a *Admission) Take(ctx context.Context, r Request) (Decision, error) {
+	for {
+		d, err := a.take(ctx, &r)
+		if err != errChanged { //nolint:errorlint // it is not wrapped
+			return d, err
+		}
+	}
+}
+
+func (a *Admission) take(ctx context.Context, r *Request) (Decision, error) {
 	all := *a.classes.Load()
 	c := all[r.Class]
 	if c == nil {
@@ -136,9 +145,9 @@ func (a *Admission) Take(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	if c.Shared {
-		return c.decision(a.takeShared(ctx, c, int(r.Cost*c.each), &r))
+		return c.decision(a.takeShared(ctx, c, int(r.Cost*c.each), r))
 	}
-	granted, s, err := a.takeLocal(ctx, c, int(r.Cost*c.each), &r)
+	granted, s, err := a.takeLocal(ctx, c, int(r.Cost*c.each), r)
 	return c.decision(granted, false, s, err)
 }
 

@@ -10,6 +10,10 @@ import (
 // store may have gone meanwhile.
 const recheck = time.Second
 
+// errChanged is that a reload gave the class other numbers: who waits asks anew, for
+// the rest of its time.
+var errChanged = errors.New("the class has changed")
+
 // takeShared decides for a shared class: in the store or, while that is away,
 // alone. What fails since there is another store is asked there. It waits as Take
 // does; those of one host and key are served in order, and while somebody waits
@@ -47,6 +51,14 @@ func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request)
 					return false, false, s, nil
 				}
 			}
+		}
+		switch now := (*a.classes.Load())[r.Class]; {
+		case now == c:
+		case now == nil || !now.Shared || now.limits != c.limits || now.lines != c.lines:
+			r.Wait = max(time.Until(deadline), 0)
+			return false, false, s, errChanged
+		default:
+			c = now
 		}
 		cl := a.cluster.Load()
 		granted, s, ok, err := cl.take(ctx, c, n, r.Key)

@@ -449,3 +449,40 @@ func BenchmarkTakeShared(b *testing.B) {
 		})
 	}
 }
+
+// A reload while somebody waits: what is earned from then on is earned at the new
+// rate, also where the class is no longer shared.
+func TestWhoWaitsFollowsAReload(t *testing.T) {
+	for name, next := range map[string]Class{
+		"slower":     {Name: "web", Rate: 8, Burst: 100_000, Shared: true},
+		"not shared": {Name: "web", Rate: 8, Burst: 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := host(t, storetest.Start(t), Class{Name: "web", Rate: 80 * shaper.Kbit, Burst: 100_000, Shared: true})
+			answers := make(chan Decision)
+			errs := make(chan error)
+			go func() {
+				d, err := a.Take(t.Context(), Request{Class: "web", Cost: 90_000, Wait: MaxWait})
+				if err != nil {
+					errs <- err
+				} else {
+					answers <- d
+				}
+			}()
+			storetest.Eventually(t, "somebody to wait", func() bool { return a.Stats()[0].Waiting == 1 })
+			if err := a.Update([]Class{next}); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case d := <-answers:
+				if d.Granted || next.Shared && d.RetryAfter < time.Hour || !next.Shared {
+					t.Errorf("%+v", d)
+				}
+			case err := <-errs:
+				if large, ok := errors.AsType[*TooLargeError](err); !ok || next.Shared || large.Limit != 1000 {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}

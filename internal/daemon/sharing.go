@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shaperd/configs"
+	"shaperd/conn"
 	"shaperd/internal/admin"
 	"shaperd/internal/lease"
 	"shaperd/internal/metrics"
@@ -30,7 +31,7 @@ type sharing struct {
 	running *running     // nil until started
 
 	held  atomic.Pointer[map[lease.Holder]bool] // what it has shares of; nil before the first
-	seen  map[lease.Holder]sighting             // by its own goroutine
+	seen  map[source]sighting                   // by its own goroutine
 	begun atomic.Bool                           // the Redis knows the classes of admission
 	told  string                                // what the log says is wrong
 	odd   map[lease.Holder]bool                 // whose disagreement is in the log
@@ -39,6 +40,13 @@ type sharing struct {
 // presence is a budget of nothing: its shares say how many hosts there are, which
 // admission has to know when the Redis is away.
 var presence = lease.Budget{Holder: lease.Holder{Class: "hosts", Direction: "admission", Link: "admission"}, Rate: shaper.Gbit}
+
+// A source is what sends for a shared class: the kernel, which is nil, or a relay's
+// loop. Of two relays of a name, one of which drains, each has its part of the share.
+type source struct {
+	lease.Holder
+	relay *conn.Relay
+}
 
 // A sighting is what a shared class had sent when it was last looked at.
 type sighting struct {
@@ -82,7 +90,7 @@ func (d *daemon) newSharing(p *configs.Policy) (*sharing, error) {
 		leases.Close()
 		return nil, fmt.Errorf("%s: shared: %w", p.Name, err)
 	}
-	s := &sharing{readiness: make(readiness), config: p.Shared, host: host, leases: leases, takes: takes, seen: map[lease.Holder]sighting{}, odd: map[lease.Holder]bool{}}
+	s := &sharing{readiness: make(readiness), config: p.Shared, host: host, leases: leases, takes: takes, odd: map[lease.Holder]bool{}}
 	s.Client, err = lease.New(leases, lease.Options{
 		Cluster: p.Shared.Cluster, Host: host, Weight: float64(p.Shared.Weight), Period: p.Shared.Period, OnOutage: outage,
 		Observe: func() map[lease.Holder]lease.Usage { return d.observe(s) },
@@ -199,26 +207,33 @@ func (d *daemon) loops(h lease.Holder) (n int) {
 // and at two looks: a sender with a steady rate has something waiting now and then.
 func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
 	d.complain(s)
-	sum, rates := map[lease.Holder]lease.Usage{}, map[lease.Holder]shaper.Rate{}
+	const nearly, all = 0.8, 0.97 // of the share: less is used when something else is in the way
+	sum, seen := map[lease.Holder]lease.Usage{}, map[source]sighting{}
 	held := s.held.Load()
 	if held == nil {
 		return sum
 	}
-	note := func(class, link string, rate shaper.Rate, bytes uint64, waiting bool) {
-		h := holderOf(class, link)
-		if !(*held)[h] {
+	note := func(relay *conn.Relay, class, link string, rate shaper.Rate, bytes uint64, waiting bool) {
+		from := source{holderOf(class, link), relay}
+		if !(*held)[from.Holder] {
 			return
 		}
-		u := sum[h]
-		sum[h] = lease.Usage{Bytes: u.Bytes + bytes, Waiting: u.Waiting || waiting}
-		rates[h] += rate
+		now := sighting{bytes, time.Now(), waiting}
+		before, known := s.seen[from]
+		seen[from] = now
+		if dt := now.at.Sub(before.at).Seconds(); known && bytes >= before.bytes && dt > 0 {
+			used, could := float64(bytes-before.bytes)*8, float64(rate)*dt
+			waiting = waiting && (used >= all*could || used >= nearly*could && before.waiting)
+		}
+		u := sum[from.Holder]
+		sum[from.Holder] = lease.Usage{Bytes: u.Bytes + bytes, Waiting: u.Waiting || waiting}
 	}
 	for _, r := range d.view.Load().loops {
 		st := r.Stats()
 		for _, l := range []*shaper.LinkStats{&st.Upload, &st.Download} {
 			for i := range l.Classes {
 				c := &l.Classes[i]
-				note(c.Name, l.Name, c.Rate, c.Bytes, c.Backlogged > 0)
+				note(r.Relay, c.Name, l.Name, c.Rate, c.Bytes, c.Backlogged > 0)
 			}
 		}
 	}
@@ -230,21 +245,11 @@ func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
 		for i := range st.Links {
 			for j := range st.Links[i].Classes {
 				c := &st.Links[i].Classes[j]
-				note(c.Name, st.Links[i].Name, c.Rate, c.Bytes, c.BacklogBytes > 0)
+				note(nil, c.Name, st.Links[i].Name, c.Rate, c.Bytes, c.BacklogBytes > 0)
 			}
 		}
 	}
-	const nearly, all = 0.8, 0.97 // of the share: less is used when something else is in the way
-	now := time.Now()
-	for h, u := range sum {
-		before, known := s.seen[h]
-		s.seen[h] = sighting{u.Bytes, now, u.Waiting}
-		if dt := now.Sub(before.at).Seconds(); known && u.Bytes >= before.bytes && dt > 0 {
-			used, could := float64(u.Bytes-before.bytes)*8, float64(rates[h])*dt
-			u.Waiting = u.Waiting && (used >= all*could || used >= nearly*could && before.waiting)
-			sum[h] = u
-		}
-	}
+	s.seen = seen
 	return sum
 }
 

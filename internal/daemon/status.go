@@ -25,6 +25,7 @@ type view struct {
 	drained   []viewed // by hand; they may have ended
 	loops     []viewed // all that may have sessions
 	metrics   string   // their address; "" for none
+	admits    string   // where programs ask for admission; "" for nowhere
 	overrides []admin.Override
 	next      *admin.Upcoming
 	loaded    time.Time
@@ -53,6 +54,9 @@ func (d *daemon) publish() {
 	}
 	if d.endpoint != nil {
 		v.metrics = d.endpoint.Addr().String()
+	}
+	if d.admitter != nil {
+		v.admits = d.admitter.Addr().String()
 	}
 	for _, r := range d.relays {
 		v.relays = append(v.relays, viewed{r.Relay, r.config.Name})
@@ -158,7 +162,7 @@ func (c control) Status(context.Context) (*admin.Status, error) {
 	out := &admin.Status{
 		Version: c.Version, Revision: c.Revision, PID: os.Getpid(), Started: c.started, State: "ready", LogLevel: "info",
 		Policy: v.policy.Name, Loaded: v.loaded, TimeZone: v.file.Zone().String(), Reloads: v.reloads, Next: v.next,
-		Links: []admin.Link{}, Relays: []admin.Relay{}, Interfaces: []admin.Interface{}, Overrides: v.overrides, Metrics: v.metrics,
+		Links: []admin.Link{}, Relays: []admin.Relay{}, Interfaces: []admin.Interface{}, Overrides: v.overrides, Metrics: v.metrics, Admits: v.admits,
 	}
 	if out.Overrides == nil {
 		out.Overrides = []admin.Override{}

@@ -15,12 +15,16 @@ type Daemon struct {
 	Policy  string           // its name
 	Relays  []netip.AddrPort // where its relays accept
 	Metrics netip.AddrPort   // the zero one for none
+	Admits  netip.AddrPort   // where programs ask for admission; the zero one for nowhere
 }
 
 // serves reports whether the daemon has what the policy wants at the address.
 func (d *Daemon) serves(a address) bool {
-	if a.subject == metricsSubject {
+	switch a.subject {
+	case metricsSubject:
 		return d.Metrics == a.AddrPort
+	case admissionSubject:
+		return d.Admits == a.AddrPort
 	}
 	return slices.Contains(d.Relays, a.AddrPort)
 }
@@ -45,7 +49,7 @@ func (f *Facts) holder(s listening) (p process, daemon bool) {
 	if len(all) > 0 {
 		return all[0], false
 	}
-	if d != nil && (d.Metrics == s.AddrPort || slices.Contains(d.Relays, s.AddrPort)) { // it says so
+	if d != nil && (d.Metrics == s.AddrPort || d.Admits == s.AddrPort || slices.Contains(d.Relays, s.AddrPort)) { // it says so
 		return process{"shaperd", d.PID}, true
 	}
 	return process{}, false

@@ -273,6 +273,10 @@ func TestListenerAsksForItsToken(t *testing.T) {
 		got.hasHeaders(t, map[string]string{"WWW-Authenticate": `Bearer realm="shaperd"`, "RateLimit": ""})
 	}
 	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 200)
+	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "bearer "+secret).has(t, 200)
+	if got := sends(t, s.Addr().String(), "POST /v1/classes/api/take HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", false); !strings.HasPrefix(got, "HTTP/1.1 401") || !strings.Contains(got, "Connection: close") {
+		t.Errorf("a body that never comes, without a token: %s", got)
+	}
 	token.Set("another token, as after a reload")
 	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 401)
 	other := "http://" + s.Addr().String() + "/v1/status"
@@ -334,4 +338,46 @@ func TestWaitingTakesNothingWhenTheClientLeaves(t *testing.T) {
 	}
 	waiting(0)
 	ask(t, "POST", url, `{"cost": 1}`).has(t, 429, `"remaining":0`)
+}
+
+// sends sends raw text, perhaps with the end of it, and returns what comes until the
+// server closes.
+func sends(t *testing.T, addr, text string, ends bool) string {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	if ends {
+		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, _ := io.ReadAll(c) // a reset ends it, too
+	return string(got)
+}
+
+// What was not granted is never answered with 200, which proxies would believe.
+func TestWhoHasSaidAllIsNotLetIn(t *testing.T) {
+	a := newAdmission(t)
+	url := serve(t, a)
+	addr := strings.TrimPrefix(url, "http://")
+	ask(t, "POST", url+"/v1/classes/slow/take", `{"cost": 5}`).has(t, 200)
+	const waits = `{"cost": 1, "wait_ms": 30000}`
+	head := func(length int) string {
+		return fmt.Sprintf("POST /v1/classes/slow/take HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", length)
+	}
+	if got := sends(t, addr, head(len(waits))+waits, true); strings.Contains(got, "200 OK") {
+		t.Errorf("half-closed while it waits: %s", got)
+	}
+	if got := sends(t, addr, head(len(waits))+waits[:9], true); !strings.HasPrefix(got, "HTTP/1.1 400") {
+		t.Errorf("half a body: %s", got)
+	}
+	for _, query := range []string{"cost=3;x", "cost=100%"} {
+		ask(t, "GET", url+"/v1/classes/api/authorize?"+query, "").has(t, 400, "query")
+	}
 }

@@ -35,12 +35,15 @@ func Authorize(a *admission.Admission, next http.Handler) http.Handler {
 
 // answer decides and says so; err is what is wrong with what was asked.
 func answer(w http.ResponseWriter, r *http.Request, a *admission.Admission, asked admission.Request, denied int, err error) {
-	var d admission.Decision
-	if err == nil {
-		d, err = a.Take(r.Context(), asked)
+	if err != nil {
+		fail(w, err)
+		return
 	}
+	d, err := a.Take(r.Context(), asked)
 	switch {
-	case err != nil && r.Context().Err() != nil: // nobody is there any more
+	case err != nil && r.Context().Err() != nil:
+		// Somebody may be there still, who has only said all: no answer would be 200.
+		panic(http.ErrAbortHandler)
 	case err != nil:
 		fail(w, err)
 	default:

@@ -108,9 +108,11 @@ func authorizes(u *url.URL) (class string, behind, ok bool) {
 // request is behind: who sent it may not say whose bucket it is or what it costs.
 // Denied is the status of a refusal.
 func readAuthorize(r *http.Request, class string, behind bool) (out admission.Request, denied int, err error) {
-	q := r.URL.Query()
-	if behind {
-		q = nil
+	var q url.Values
+	if !behind {
+		if q, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+			return out, 0, wrongf("query %q: %v", r.URL.RawQuery, err)
+		}
 	}
 	out = admission.Request{Class: class, Key: r.Header.Get(KeyHeader), Cost: 1, Unit: admission.Requests}
 	if out.Key == "" {

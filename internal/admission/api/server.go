@@ -53,7 +53,8 @@ func (t *Token) Set(text string) {
 
 // shown reports whether a request shows the token. It takes as long for every wrong one.
 func (t *Token) shown(r *http.Request) bool {
-	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	ok := strings.EqualFold(scheme, "Bearer")
 	sum, want := sha256.Sum256([]byte(text)), t.sum.Load()
 	return ok && want != nil && subtle.ConstantTimeCompare(sum[:], want[:]) == 1
 }
@@ -72,6 +73,9 @@ func guarded(t *Token, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !t.shown(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="shaperd"`)
+			if r.ContentLength != 0 {
+				w.Header().Set("Connection", "close") // nobody waits for the body of a stranger
+			}
 			fail(w, errToken)
 			return
 		}
