@@ -48,7 +48,7 @@ func lives(redis *storetest.Server, c Class, cost int64, t time.Duration) (grant
 	source = strings.Replace(source, "level, rem}", "level, redis.call('PTTL', KEYS[1])}", 1)
 	v := redis.Do("EVAL", source, 2, "shaperd:{edge:web}:take:bucket", "shaperd:{edge:web}:take:made",
 		int64(c.Rate), 8*int64(c.Burst), cost).([]any)
-	return v[0].(int64), time.Duration(v[2].(int64)) * time.Millisecond
+	return v[0].(int64), time.Duration(v[2].(int64) * 1e6)
 }
 
 // Nothing drifts: what is taken as it is earned, at odd times, is the rate to the bit.
@@ -98,7 +98,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 
 // marker is when the data set was made, in seconds.
 func marker(redis *storetest.Server) (made int64) {
-	fmt.Sscan(redis.Do("GET", "shaperd:{edge:web}:take:made").(string), &made)
+	_, _ = fmt.Sscan(redis.Do("GET", "shaperd:{edge:web}:take:made").(string), &made) // else 0
 	return made / 1_000_000
 }
 
@@ -110,8 +110,8 @@ func TestAnotherPolicyMintsNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	redis := storetest.Start(t)
 	policies := []Class{ // bits a second, bytes
-		{Rate: 800, Burst: 1000}, {Rate: 80, Burst: 1000}, {Rate: 800, Burst: 10_000}, // slower; larger
-		{Rate: 80_000, Burst: 100_000}, {Rate: 8, Burst: 10}, {Rate: 8000, Burst: 500}, // as long to fill; sooner
+		{Rate: 800, Burst: 1000}, {Rate: 80, Burst: 1000}, {Rate: 800, Burst: 10_000}, // then slower, and larger
+		{Rate: 80_000, Burst: 100_000}, {Rate: 8, Burst: 10}, {Rate: 8000, Burst: 500}, // as long to fill, and sooner
 	}
 	clock, c, granted := time.Duration(1e6)*time.Second, policies[0], 0
 	level, written, expires := int64(0), clock, clock // of the bucket that is kept; its level in millionths of a bit
