@@ -20,9 +20,9 @@ type kernel struct {
 	*netlink.Datapath
 	readiness
 	lock    *lock
-	running *running    // nil until started
-	keep    atomic.Bool // what shapes stays when the task ends
-	has     netlink.Config
+	running *running       // nil until started
+	keep    atomic.Bool    // what shapes stays when the task ends
+	has     netlink.Config // what was put into force last
 }
 
 // shape puts a policy with the shares into force on the interfaces, all of it or nothing.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"shaperd/configs"
-	"shaperd/conn"
 	"shaperd/internal/admin"
 	"shaperd/internal/lease"
 	"shaperd/internal/metrics"
@@ -40,20 +39,6 @@ type sharing struct {
 // presence is a budget of nothing: its shares say how many hosts there are, which
 // admission has to know when the Redis is away.
 var presence = lease.Budget{Holder: lease.Holder{Class: "hosts", Direction: "admission", Link: "admission"}, Rate: shaper.Gbit}
-
-// A source is what sends for a shared class: the kernel, which is nil, or a relay's
-// loop. Of two relays of a name, one of which drains, each has its part of the share.
-type source struct {
-	lease.Holder
-	relay *conn.Relay
-}
-
-// A sighting is what a shared class had sent when it was last looked at.
-type sighting struct {
-	bytes   uint64
-	at      time.Time
-	waiting bool
-}
 
 func (s *sharing) Run(ctx context.Context) error {
 	defer s.close()
@@ -200,57 +185,6 @@ func (d *daemon) loops(h lease.Holder) (n int) {
 		}
 	}
 	return n
-}
-
-// observe returns what the shared classes have sent so far, for s's own
-// goroutine. What waits, waits for the share only if that is used up, or nearly
-// and at two looks: a sender with a steady rate has something waiting now and then.
-func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
-	d.complain(s)
-	const nearly, all = 0.8, 0.97 // of the share: less is used when something else is in the way
-	sum, seen := map[lease.Holder]lease.Usage{}, map[source]sighting{}
-	held := s.held.Load()
-	if held == nil {
-		return sum
-	}
-	note := func(relay *conn.Relay, class, link string, rate shaper.Rate, bytes uint64, waiting bool) {
-		from := source{holderOf(class, link), relay}
-		if !(*held)[from.Holder] {
-			return
-		}
-		now := sighting{bytes, time.Now(), waiting}
-		before, known := s.seen[from]
-		seen[from] = now
-		if dt := now.at.Sub(before.at).Seconds(); known && bytes >= before.bytes && dt > 0 {
-			used, could := float64(bytes-before.bytes)*8, float64(rate)*dt
-			waiting = waiting && (used >= all*could || used >= nearly*could && before.waiting)
-		}
-		u := sum[from.Holder]
-		sum[from.Holder] = lease.Usage{Bytes: u.Bytes + bytes, Waiting: u.Waiting || waiting}
-	}
-	for _, r := range d.view.Load().loops {
-		st := r.Stats()
-		for _, l := range []*shaper.LinkStats{&st.Upload, &st.Download} {
-			for i := range l.Classes {
-				c := &l.Classes[i]
-				note(r.Relay, c.Name, l.Name, c.Rate, c.Bytes, c.Backlogged > 0)
-			}
-		}
-	}
-	if k := d.shaping.Load(); k != nil && len(*held) > 0 {
-		st, err := k.Stats()
-		if err != nil {
-			d.readErrors.Add(1)
-		}
-		for i := range st.Links {
-			for j := range st.Links[i].Classes {
-				c := &st.Links[i].Classes[j]
-				note(nil, c.Name, st.Links[i].Name, c.Rate, c.Bytes, c.BacklogBytes > 0)
-			}
-		}
-	}
-	s.seen = seen
-	return sum
 }
 
 // complain logs what is wrong, once, and when the Redis is well again. Admission
