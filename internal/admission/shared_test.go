@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -32,8 +31,7 @@ func host(t *testing.T, redis *storetest.Server, classes ...Class) *Admission {
 // aged makes the server's data set of a class one that was made long ago: all buckets are full.
 func aged(redis *storetest.Server, c Class) {
 	l, _ := c.limits()
-	burst := bitsPerToken * float64(l.burst)
-	redis.Do("SET", "shaperd:{edge:"+c.Name+"}:take:made", fmt.Sprintf("0 %.0f %.0f 0", math.Ceil(burst/float64(l.rate)*1e6), burst))
+	redis.Do("SET", "shaperd:{edge:"+c.Name+"}:take:made", fmt.Sprintf("0 %d %d 0", l.rate, bitsPerToken*int64(l.burst)))
 }
 
 func now(redis *storetest.Server) int64 {
