@@ -235,6 +235,27 @@ func TestWhoWaitsForASharedClassIsNotOvertaken(t *testing.T) {
 	}
 }
 
+// While another host takes all that is earned, one who waits does not have its own host starve.
+func TestWhoWaitsInVainKeepsNobodyBackForEver(t *testing.T) {
+	redis := storetest.Start(t)
+	c := Class{Name: "web", Rate: 80 * shaper.Kbit, Burst: 2000, Shared: true} // 10 bytes a ms
+	a, b := host(t, redis, c), host(t, redis, c)
+	ctx, leave := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	others.Go(func() {
+		for ctx.Err() == nil {
+			_, _ = b.Take(ctx, Request{Class: "web", Cost: 10})
+		}
+	})
+	others.Go(func() { _, _ = a.Take(ctx, Request{Class: "web", Cost: 2000, Wait: MaxWait}) })
+	storetest.Eventually(t, "somebody to wait", func() bool { return a.Stats()[0].Waiting == 1 })
+	storetest.Eventually(t, "another one's turn", func() bool {
+		return ask(t, a, Request{Class: "web", Cost: 1}).Granted && a.Stats()[0].Waiting == 1
+	})
+	leave()
+	others.Wait()
+}
+
 func (a *Admission) lookup(name string) *class { return (*a.classes.Load())[name] }
 
 // Another store, as a reload sets it: what is under way in the old one, which is
