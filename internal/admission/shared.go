@@ -96,7 +96,7 @@ func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request)
 
 // takeAlone is what this host does while the store is away, which err says why.
 func (a *Admission) takeAlone(ctx context.Context, c *class, n int, r *Request, deadline time.Time, err error) (bool, state, error) {
-	if c.OnOutage == Closed {
+	if c.OnOutage == store.OutageClosed {
 		c.counts.outage.Add(1)
 		return false, state{}, &OutageError{c.Name, outageRetry, err}
 	}

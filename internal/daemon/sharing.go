@@ -62,7 +62,7 @@ func (d *daemon) newSharing(p *configs.Policy) (*sharing, error) {
 	if host = cmp.Or(p.Shared.Host, host); host == "" {
 		return nil, fmt.Errorf("%s: shared: name this host with the key host: %w", p.Name, err)
 	}
-	outage, err := lease.ParseOutage(p.Shared.OnOutage)
+	outage, err := store.ParseOutage(p.Shared.OnOutage)
 	if err != nil {
 		return nil, err
 	}

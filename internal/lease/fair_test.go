@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"shaperd/internal/store"
 	"shaperd/shaper"
 )
 
@@ -20,7 +21,7 @@ func near(got, want, tolerance shaper.Rate) bool {
 func TestWaitingHostsShareByWeight(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 1)
 	w.never()
-	a, b, c := w.add(1, Share, unlimited), w.add(2, Share, unlimited), w.add(1, Share, unlimited)
+	a, b, c := w.add(1, store.OutageShare, unlimited), w.add(2, store.OutageShare, unlimited), w.add(1, store.OutageShare, unlimited)
 	w.run(learned)
 	for h, want := range map[*host]shaper.Rate{a: 25 * shaper.Mbit, b: 50 * shaper.Mbit, c: 25 * shaper.Mbit} {
 		if !near(h.using, want, shaper.Mbit) {
@@ -34,7 +35,7 @@ func TestWaitingHostsShareByWeight(t *testing.T) {
 
 func TestNothingIsGrantedWhileTheStateIsNew(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 1)
-	w.add(1, Share, unlimited)
+	w.add(1, store.OutageShare, unlimited)
 	w.run(periods*DefaultPeriod - DefaultPeriod)
 	if w.most != 0 {
 		t.Errorf("%v in use: another may hold that", w.most)
@@ -109,7 +110,7 @@ func TestSharesAreFairSoonAfterDemandsChange(t *testing.T) {
 				w := newWorld(t, 100*shaper.Mbit, seed)
 				w.never()
 				for i := range 6 {
-					w.add(float64(1+i%3), Share, unlimited)
+					w.add(float64(1+i%3), store.OutageShare, unlimited)
 				}
 				w.run(learned)
 				for range 60 {
@@ -127,7 +128,7 @@ func TestSharesAreFairSoonAfterDemandsChange(t *testing.T) {
 func TestAnIdleHostShrinksToTheFloorAndWakesWithinTwoRenewals(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 3)
 	w.never()
-	a, b := w.add(1, Share, unlimited), w.add(1, Share, unlimited)
+	a, b := w.add(1, store.OutageShare, unlimited), w.add(1, store.OutageShare, unlimited)
 	w.run(learned)
 	b.want(0)
 	w.run(2 * DefaultPeriod)
@@ -147,9 +148,9 @@ func TestAnIdleHostShrinksToTheFloorAndWakesWithinTwoRenewals(t *testing.T) {
 func TestManyIdleHostsLeaveTheRateToTheOthers(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 4)
 	w.never()
-	a := w.add(1, Share, unlimited)
+	a := w.add(1, store.OutageShare, unlimited)
 	for range 60 {
-		w.add(1, Share, 0)
+		w.add(1, store.OutageShare, 0)
 	}
 	w.run(learned + 4*DefaultPeriod)
 	if a.using < 97*shaper.Mbit {
@@ -161,10 +162,10 @@ func TestASmallHostIsNotStarvedByWhatKeepsOthersStill(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 5)
 	w.never()
 	for range 3 {
-		w.add(100, Share, unlimited)
+		w.add(100, store.OutageShare, unlimited)
 	}
 	w.run(learned)
-	small := w.add(1, Share, unlimited) // its share is less than what is not worth a change to the others
+	small := w.add(1, store.OutageShare, unlimited) // its share is less than what is not worth a change to the others
 	w.run(4 * DefaultPeriod)
 	if !near(small.using, 332*shaper.Kbit, 10*shaper.Kbit) {
 		t.Errorf("small has %v: %s", small.using, w.shares())
@@ -174,7 +175,7 @@ func TestASmallHostIsNotStarvedByWhatKeepsOthersStill(t *testing.T) {
 func TestNoMoreThanFourRoundTripsInAnySecond(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 6)
 	for range 5 {
-		w.add(1, Share, 0)
+		w.add(1, store.OutageShare, 0)
 	}
 	for range 1000 { // traffic that comes and goes
 		w.hosts[w.random.IntN(5)].want([]shaper.Rate{0, unlimited}[w.random.IntN(2)])
