@@ -48,7 +48,7 @@ func retryAfter(response *http.Response, ms int64) time.Duration {
 		return time.Duration(min(ms, longestRetry.Milliseconds())) * time.Millisecond
 	}
 	header := response.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(header, 10, 64); err == nil {
+	if seconds, err := strconv.ParseInt(header, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) { // then it is the nearest
 		return time.Duration(min(max(seconds, 0), int64(longestRetry/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(header)
