@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -26,22 +25,30 @@ type Client struct {
 const answerTime = 10 * time.Second
 
 // New returns a client of the daemon at an address: the path of its control
-// socket, or the URL of its admission listener, as http://host:port. It connects
-// when it is asked for something.
+// socket, with a slash in it, or the URL of its admission listener, as
+// http://host:port. It connects when it is asked for something; a relative path,
+// such as ./shaperd.sock, begins at the working directory of then.
 func New(address string) (*Client, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: 5 * time.Second}
 	c := &Client{base: "http://shaperd", http: http.Client{Transport: transport}}
 	switch u, err := url.Parse(address); {
-	case filepath.IsAbs(address):
+	case isPath(address):
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", address)
 		}
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("address %q: write the path of a control socket, or a URL such as http://127.0.0.1:9478", address)
+		return nil, fmt.Errorf("address %q: write the path of a control socket, with a slash such as ./shaperd.sock, or a URL such as http://127.0.0.1:9478", address)
 	default:
 		c.base = strings.TrimSuffix(address, "/")
 	}
 	return c, nil
+}
+
+// isPath reports whether an address is a path: before the first slash it has no
+// colon, as a URL and host:port have.
+func isPath(address string) bool {
+	first, _, slash := strings.Cut(address, "/")
+	return slash && !strings.Contains(first, ":")
 }
 
 // WithToken returns a client that shows the token, which admission listeners ask for.

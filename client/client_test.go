@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -125,6 +126,28 @@ func TestWaitObeysRetryAfter(t *testing.T) {
 	}
 }
 
+// A relative path is one too. It is short, as a socket's has to be.
+func TestRelativePathIsASocket(t *testing.T) {
+	t.Chdir(t.TempDir())
+	daemon(t, "socket")
+	for _, dir := range []string{"deeper", "a:b"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, address := range []string{"./socket", "deeper/../socket", "./a:b/../socket"} {
+		c, err := client.New(address)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, err := c.Take(t.Context(), "slow", client.Request{Bytes: 1}); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+		c.Close()
+	}
+}
+
 // A daemon that is not there yet is asked again, ever later.
 func TestWaitOutlastsTheDaemonsAbsence(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
@@ -169,9 +192,9 @@ func TestTokenIsShown(t *testing.T) {
 	if _, err := c.WithToken(secret+"\n").Wait(t.Context(), "slow", client.Request{Bytes: 1}); err != nil {
 		t.Error(err)
 	}
-	for _, address := range []string{"", "socket", "ftp://127.0.0.1", "127.0.0.1:80"} {
-		if _, err := client.New(address); err == nil {
-			t.Errorf("address %q is taken", address)
+	for _, address := range []string{"", "socket", "ftp://127.0.0.1", "127.0.0.1:80", "127.0.0.1:80/", "http:/127.0.0.1"} {
+		if _, err := client.New(address); err == nil || !strings.Contains(err.Error(), "./shaperd.sock, or a URL such as http://") {
+			t.Errorf("address %q: %v", address, err)
 		}
 	}
 }
