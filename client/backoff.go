@@ -25,16 +25,21 @@ type backoff struct {
 func (b *backoff) next(err error) time.Duration {
 	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.RetryAfter > 0 {
 		b.failures = 0
-		pause := max(refused.RetryAfter, leastPause)
-		return pause + rand.N(min(pause/10, time.Second))
+		return later(refused.RetryAfter)
 	}
 	pause := min(firstPause<<min(b.failures, 20), lastPause)
 	b.failures++
 	pause = pause/2 + rand.N(pause/2)
-	if away, ok := errors.AsType[*awayError](err); ok {
-		pause = max(pause, away.retry)
+	if away, ok := errors.AsType[*UnavailableError](err); ok && away.RetryAfter > 0 {
+		pause = max(pause, later(away.RetryAfter))
 	}
 	return pause
+}
+
+// later is a bit more than a time that others were told too.
+func later(d time.Duration) time.Duration {
+	d = max(d, leastPause)
+	return d + rand.N(min(d/10, time.Second))
 }
 
 // longestRetry is what longer times count as.
