@@ -31,7 +31,7 @@ error.
 
 With --timeout it gives up after that time and returns 75 (EX_TEMPFAIL); 0s is not
 to wait at all. More than the class's burst is never admitted: ask for parts, or use
-"shaperd pace".`
+"shaperd pace". With --json it prints what the daemon answers, also what is refused.`
 
 // errNotAdmitted is what take returns when the time is over.
 var errNotAdmitted = errors.New("not admitted in time")
@@ -89,13 +89,11 @@ func newTakeCmd() *cobra.Command {
 			return err
 		}
 		d, err := w.admit(cmd.Context(), c, args[0], r, within, cmd.ErrOrStderr())
-		switch {
-		case err != nil:
+		if asJSON {
+			err = errors.Join(err, printJSON(cmd.OutOrStdout(), newTakenView(args[0], d, err)))
+		}
+		if err != nil {
 			return err
-		case asJSON:
-			if err := printJSON(cmd.OutOrStdout(), admittedView{args[0], d.Remaining, d.Limit, d.Reset.Milliseconds()}); err != nil {
-				return err
-			}
 		}
 		if len(args) == 1 {
 			return nil
@@ -103,14 +101,6 @@ func newTakeCmd() *cobra.Command {
 		return runCommand(args[1:], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	return cmd
-}
-
-// An admittedView is what take prints for programs.
-type admittedView struct {
-	Class     string `json:"class"`
-	Remaining int64  `json:"remaining"` // bytes or requests
-	Limit     int64  `json:"limit"`
-	Reset     int64  `json:"reset_ms"`
 }
 
 // longestAsk is how long the daemon is asked to wait before it answers.

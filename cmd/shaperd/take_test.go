@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -110,4 +112,77 @@ func TestTakesSocketMayBeRelative(t *testing.T) {
 			t.Errorf("--socket %s: %v", socket, err)
 		}
 	}
+}
+
+// Programs read what the API answers, with the errors of a refusal as take says them.
+func TestTakePrintsJSON(t *testing.T) {
+	redis := storetest.Start(t)
+	p := start(t, nil, "run", "--config", file(t, "shaperd.yaml", strings.Replace(closed(redis.URL()), "100/s", "2/h", 1)))
+	p.await("msg=ready")
+	take := func(code int, class, timeout string, requests int) (v takenView) {
+		t.Helper()
+		cmd := exec.Command(program, "take", class, "--requests", fmt.Sprint(requests), "--json", "--timeout", timeout, "--socket", p.socket)
+		cmd.Env = env()
+		var said bytes.Buffer
+		cmd.Stderr = &said
+		out, _ := cmd.Output()
+		if err := json.Unmarshal(out, &v); err != nil || cmd.ProcessState.ExitCode() != code {
+			t.Errorf("exit code %d, want %d; it prints %q: %v", cmd.ProcessState.ExitCode(), code, out, err)
+		}
+		if want := strings.Join(v.Errors, "\n"); said.Len() > 0 && said.String() != "shaperd: "+want+"\n" {
+			t.Errorf("it says %q, and the JSON %q", said.String(), want)
+		}
+		return v
+	}
+	for _, tt := range []struct {
+		class    string
+		requests int
+		code     int
+		want     string
+	}{
+		{"api", 1, 75, `not admitted in time: class "api": refused for now: try again in `}, // a new bucket is empty
+		{"api", 11, 1, "more than its burst of 10"},
+		{"apo", 1, 1, "did you mean api?"},
+	} {
+		v := take(tt.code, tt.class, "0s", tt.requests)
+		if len(v.Errors) != 1 || !strings.Contains(v.Errors[0], tt.want) || v.Granted || v.Class != tt.class {
+			t.Errorf("%s: %+v, want %s", tt.class, v, tt.want)
+		}
+		if known := tt.code == 75; known != (v.Remaining != nil && *v.Remaining == 0 && v.Reset != nil && v.RetryAfter > 0 && v.Unit == "requests") {
+			t.Errorf("%s: %+v, want the bucket of what was refused, and only that", tt.class, v)
+		}
+		if tt.class == "api" && v.Limit != 10 {
+			t.Errorf("%s: %+v, want the burst", tt.class, v)
+		}
+	}
+	redis.Kill()
+	if v := take(75, "api", "0s", 1); v.RetryAfter != 1000 || v.Granted || v.Remaining != nil || !strings.Contains(v.Errors[0], "nobody can say") {
+		t.Errorf("in an outage: %+v", v)
+	}
+}
+
+// What is granted says so, and whether the host decided alone.
+func TestTakePrintsJSONOfWhatIsGranted(t *testing.T) {
+	redis := storetest.Start(t)
+	p := start(t, nil, "run", "--config", file(t, "shaperd.yaml", strings.Replace(closed(redis.URL()), "closed", "open", 1)))
+	p.await("msg=ready")
+	take := func(want string) {
+		t.Helper()
+		var v map[string]any
+		if err := json.Unmarshal([]byte(p.asks(0, "take", "api", "--requests", "1", "--json")), &v); err != nil {
+			t.Fatal(err)
+		}
+		for key, least := range map[string]float64{"remaining": 0, "reset_ms": 1, "limit": 10} {
+			if n, ok := v[key].(float64); !ok || n < least {
+				t.Errorf("%s: %v, want %v at least", key, v[key], least)
+			}
+			delete(v, key)
+		}
+		if got, err := json.Marshal(v); err != nil || string(got) != want {
+			t.Errorf("take prints %s besides, want %s", got, want)
+		}
+	}
+	take(`{"class":"api","granted":true,"unit":"requests"}`)
+	redis.Kill()
+	take(`{"alone":true,"class":"api","granted":true,"unit":"requests"}`)
 }
