@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -95,5 +97,34 @@ func TestTakeLeavesIgnoredSignalsIgnored(t *testing.T) {
 	take.signal(unix.SIGTERM)
 	if code, said := take.exit(); code != 3 || strings.Contains(said, "HUP.") {
 		t.Errorf("exit code %d, want the command's, which has had no HUP; %s", code, said)
+	}
+}
+
+// As shells do, and before anything is taken where it can be seen so early.
+func TestTakeSaysWhyACommandDoesNotRun(t *testing.T) {
+	d := start(t, nil, "run", "--config", file(t, "shaperd.yaml", admitting))
+	d.await("msg=ready")
+	plain := file(t, "plain", "#!/bin/sh\n")
+	broken := file(t, "broken", "#!/no/interpreter\n")
+	if err := os.Chmod(broken, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		command string
+		code    int
+		taken   uint64
+	}{
+		{plain, 126, 0},
+		{filepath.Dir(plain), 126, 0},
+		{plain + ".not", 127, 0},
+		{"no-such-command", 127, 0},
+		{broken, 126, 1},
+	} {
+		if got := output(t, tt.code, "take", "api", "--requests", "1", "--socket", d.socket, "--", tt.command); !strings.Contains(got, tt.command) {
+			t.Errorf("%s: take prints %q", tt.command, got)
+		}
+		if got := d.status().Admission[0]; got.Class != "api" || got.Granted != tt.taken {
+			t.Errorf("%s: %+v, want %d granted", tt.command, got, tt.taken)
+		}
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/exec"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,9 +17,9 @@ import (
 )
 
 const takeHelp = `Take waits until the class admits so many bytes, or so many requests of a class
-that counts these, and then runs the command, whose exit code is its own. Without a
-command it returns. Signals that end a program or tell it something are passed on to
-the command meanwhile.
+that counts these, and then runs the command, whose exit code is its own (126 where
+it cannot be run, 127 where there is none). Without a command it returns. Signals
+that end a program or tell it something are passed on to the command meanwhile.
 
 Those who can be served within 30 seconds stand in a queue of the daemon: who asked
 first is first. Where it takes longer, take asks again when the daemon says, and has
@@ -79,9 +81,11 @@ func newTakeCmd() *cobra.Command {
 		} else if r.Cost <= 0 {
 			return usageError{fmt.Errorf("--requests %d: write how many, from 1", r.Cost)}
 		}
-		if len(args) > 1 {
-			if _, err := exec.LookPath(args[1]); err != nil { // before anything is taken
-				return exitError{127, err}
+		if len(args) > 1 { // before anything is taken
+			if _, err := exec.LookPath(args[1]); errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) {
+				return exitError{cannotRun, err}
+			} else if err != nil {
+				return exitError{notFound, err}
 			}
 		}
 		c, err := w.client()
