@@ -25,16 +25,21 @@ type backoff struct {
 func (b *backoff) next(err error) time.Duration {
 	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.RetryAfter > 0 {
 		b.failures = 0
-		pause := max(refused.RetryAfter, leastPause)
-		return pause + rand.N(min(pause/10, time.Second))
+		return later(refused.RetryAfter)
 	}
 	pause := min(firstPause<<min(b.failures, 20), lastPause)
 	b.failures++
 	pause = pause/2 + rand.N(pause/2)
-	if away, ok := errors.AsType[*awayError](err); ok {
-		pause = max(pause, away.retry)
+	if away, ok := errors.AsType[*UnavailableError](err); ok && away.RetryAfter > 0 {
+		pause = max(pause, later(away.RetryAfter))
 	}
 	return pause
+}
+
+// later is a bit more than a time that others were told too.
+func later(d time.Duration) time.Duration {
+	d = max(d, leastPause)
+	return d + rand.N(min(d/10, time.Second))
 }
 
 // longestRetry is what longer times count as.
@@ -48,7 +53,7 @@ func retryAfter(response *http.Response, ms int64) time.Duration {
 		return time.Duration(min(ms, longestRetry.Milliseconds())) * time.Millisecond
 	}
 	header := response.Header.Get("Retry-After")
-	if seconds, err := strconv.ParseInt(header, 10, 64); err == nil {
+	if seconds, err := strconv.ParseInt(header, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) { // then it is the nearest
 		return time.Duration(min(max(seconds, 0), int64(longestRetry/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(header)

@@ -28,6 +28,8 @@ func TestPauseIsWhatTheAnswerSays(t *testing.T) {
 		{``, "soon", firstPause / 2, firstPause},
 		{`{"retry_after_ms":9223372036854775807}`, "", longestRetry, longestRetry + time.Second},
 		{``, "9223372036854775807", longestRetry, longestRetry + time.Second},
+		{``, "99999999999999999999", longestRetry, longestRetry + time.Second},
+		{``, "-99999999999999999999", firstPause / 2, firstPause},
 	} {
 		for _, status := range []int{429, 502, 503} {
 			t.Run(fmt.Sprint(status, tt.body, tt.retry), func(t *testing.T) {

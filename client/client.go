@@ -4,50 +4,67 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"time"
 )
 
 // A Client asks one daemon. Make it with New.
 type Client struct {
-	base  string
-	token string
-	http  http.Client
+	base     string
+	token    string
+	patience time.Duration // see WithPatience; 0 is without an end
+	http     http.Client
 }
 
 // answerTime is how long a daemon may take to answer, besides what it was asked to wait.
 const answerTime = 10 * time.Second
 
 // New returns a client of the daemon at an address: the path of its control
-// socket, or the URL of its admission listener, as http://host:port. It connects
-// when it is asked for something.
+// socket, with a slash in it, or the URL of its admission listener, as
+// http://host:port. It connects when it is asked for something; a relative path,
+// such as ./shaperd.sock, begins at the working directory of then.
 func New(address string) (*Client, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: 5 * time.Second}
 	c := &Client{base: "http://shaperd", http: http.Client{Transport: transport}}
 	switch u, err := url.Parse(address); {
-	case filepath.IsAbs(address):
+	case isPath(address):
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", address)
 		}
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("address %q: write the path of a control socket, or a URL such as http://127.0.0.1:9478", address)
+		return nil, fmt.Errorf("address %q: write the path of a control socket, with a slash such as ./shaperd.sock, or a URL such as http://127.0.0.1:9478", address)
 	default:
 		c.base = strings.TrimSuffix(address, "/")
 	}
 	return c, nil
 }
 
+// isPath reports whether an address is a path: before the first slash it has no
+// colon, as a URL and host:port have.
+func isPath(address string) bool {
+	first, _, slash := strings.Cut(address, "/")
+	return slash && !strings.Contains(first, ":")
+}
+
 // WithToken returns a client that shows the token, which admission listeners ask for.
 func (c *Client) WithToken(token string) *Client {
 	out := *c
 	out.token = strings.TrimSpace(token)
+	return &out
+}
+
+// WithPatience returns a client whose waits end with an error once nobody has
+// answered for d: there is no daemon, or none that can be reached. One that
+// answers that it cannot decide now is waited for. 0, as New has it, is without an
+// end.
+func (c *Client) WithPatience(d time.Duration) *Client {
+	out := *c
+	out.patience = d
 	return &out
 }
 
@@ -74,11 +91,14 @@ func (r Request) MarshalJSON() ([]byte, error) {
 	}{r.Bytes, r.Cost, r.Key, r.Wait.Milliseconds()})
 }
 
-// A Decision is what the bucket has after a request was granted, in bytes or requests.
+// A Decision is what the bucket has after a request was granted or refused, in
+// bytes or requests.
 type Decision struct {
 	Remaining int64         // that could be taken at once now
 	Limit     int64         // that could ever be taken at once: the burst
 	Reset     time.Duration // until the bucket is full again
+	Unit      string        // what the class counts: "bytes" or "requests"
+	Alone     bool          // by that host alone, since the Redis of a shared class is away
 }
 
 // A RefusedError is that the bucket has not enough.
@@ -106,8 +126,20 @@ type RequestError struct {
 // Error returns what the daemon said.
 func (e *RequestError) Error() string { return e.Reason }
 
+// An UnavailableError is a daemon that cannot decide now, or a proxy that does not
+// reach one.
+type UnavailableError struct {
+	Reason     string
+	RetryAfter time.Duration // when to ask again; 0 where that was not said
+}
+
+// Error returns what the daemon said.
+func (e *UnavailableError) Error() string { return e.Reason }
+
 // answer is what the API answers, whatever the status.
 type answer struct {
+	Unit         string   `json:"unit"`
+	Alone        bool     `json:"alone"`
 	Remaining    int64    `json:"remaining"`
 	Limit        int64    `json:"limit"`
 	ResetMs      int64    `json:"reset_ms"`
@@ -115,9 +147,10 @@ type answer struct {
 	Errors       []string `json:"errors"`
 }
 
-// Take asks once. It returns a *RefusedError when the bucket has not enough now, a
-// *RequestError when it never will, and any other error when there was no answer.
-// It blocks until there is one, or ctx is done.
+// Take asks once. It returns a *RefusedError when the bucket has not enough now,
+// and with it what it has; a *RequestError when it never will; an
+// *UnavailableError when the daemon cannot say now; and any other error when there
+// was no answer. It blocks until there is one, or ctx is done.
 func (c *Client) Take(ctx context.Context, class string, r Request) (Decision, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -145,62 +178,24 @@ func (c *Client) Take(ctx context.Context, class string, r Request) (Decision, e
 	if err == nil {
 		err = json.Unmarshal(text, &a)
 	}
+	d := Decision{a.Remaining, a.Limit, time.Duration(a.ResetMs) * time.Millisecond, a.Unit, a.Alone}
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests: // whoever says so, in whatever form
-		return Decision{}, &RefusedError{class, retryAfter(response, a.RetryAfterMs)}
+		return d, &RefusedError{class, retryAfter(response, a.RetryAfterMs)}
 	case response.StatusCode >= 500:
-		if len(a.Errors) == 0 {
-			a.Errors = []string{response.Status}
-		}
-		return Decision{}, &awayError{strings.Join(a.Errors, "; "), retryAfter(response, a.RetryAfterMs)}
+		return Decision{}, &UnavailableError{a.reason(response), retryAfter(response, a.RetryAfterMs)}
 	case err != nil:
 		return Decision{}, fmt.Errorf("read the answer of shaperd (%s): %w", response.Status, err)
 	case response.StatusCode == http.StatusOK:
-		return Decision{a.Remaining, a.Limit, time.Duration(a.ResetMs) * time.Millisecond}, nil
-	case len(a.Errors) == 0:
-		a.Errors = []string{response.Status}
+		return d, nil
 	}
-	return Decision{}, &RequestError{response.StatusCode, strings.Join(a.Errors, "; "), a.Limit}
+	return Decision{}, &RequestError{response.StatusCode, a.reason(response), a.Limit}
 }
 
-// An awayError is a daemon that cannot decide now.
-type awayError struct {
-	reason string
-	retry  time.Duration // that it asked for; 0 if it did not
-}
-
-func (e *awayError) Error() string { return "shaperd: " + e.reason }
-
-// Wait asks until the request is granted. It waits as long as the daemon says,
-// and where there is no answer, tries again ever later. It returns the cause of
-// ctx when that is done before, and a *RequestError at once.
-func (c *Client) Wait(ctx context.Context, class string, r Request) (Decision, error) {
-	var b backoff
-	for {
-		d, err := c.Take(ctx, class, r)
-		if err == nil {
-			return d, nil
-		}
-		if wrong, ok := errors.AsType[*RequestError](err); ok {
-			return d, wrong
-		}
-		if ctx.Err() != nil {
-			return d, context.Cause(ctx)
-		}
-		if err := sleep(ctx, b.next(err)); err != nil {
-			return d, err
-		}
+// reason is what an answer says is wrong.
+func (a *answer) reason(response *http.Response) string {
+	if len(a.Errors) == 0 {
+		return fmt.Sprintf("the answer of %s is %s", response.Request.URL.Host, response.Status)
 	}
-}
-
-// sleep waits for d, or returns the cause of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return strings.Join(a.Errors, "; ")
 }

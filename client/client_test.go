@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -125,6 +127,92 @@ func TestWaitObeysRetryAfter(t *testing.T) {
 	}
 }
 
+// What it waited for is said when its time is over, here in its second attempt.
+func TestWaitSaysWhyItsTimeIsOver(t *testing.T) {
+	mine := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked == 2 {
+			cancel(mine)
+			<-ctx.Done()
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"errors":["nobody can say"],"retry_after_ms":1}`)
+	}))
+	defer s.Close()
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.Wait(ctx, "slow", client.Request{Bytes: 1})
+	why, ok := errors.AsType[*client.UnavailableError](err)
+	if !errors.Is(err, mine) || !ok || why.RetryAfter != time.Millisecond || err.Error() != "enough: nobody can say" {
+		t.Errorf("%v, want the cause, and why", err)
+	}
+	if _, err = c.Wait(ctx, "slow", client.Request{Bytes: 1}); !errors.Is(err, mine) || err.Error() != "enough" { // it was not asked
+		t.Errorf("%v, want the cause", err)
+	}
+}
+
+// Who answers is waited for, whatever it answers; who is not there is, for so long.
+func TestPatienceIsForThoseWhoDoNotAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	c, err := client.New(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	hasty := c.WithPatience(1)
+	if _, err := hasty.Wait(t.Context(), "slow", client.Request{Bytes: 1}); err == nil || !strings.Contains(err.Error(), "no answer for 1ns: ask shaperd: ") {
+		t.Errorf("without a daemon: %v", err)
+	}
+	if n, err := hasty.Limiter("slow", client.Options{}).Reader(t.Context(), strings.NewReader("text")).Read(make([]byte, 4)); n != 4 || err == nil {
+		t.Errorf("without a daemon: %d bytes, %v", n, err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked < 4 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprint(w, `{"granted":true,"unit":"bytes","remaining":7,"limit":8,"reset_ms":9,"alone":true}`)
+	})}
+	go func() { _ = s.Serve(l) }()
+	defer s.Close()
+	d, err := hasty.Wait(t.Context(), "slow", client.Request{Bytes: 1})
+	if want := (client.Decision{Remaining: 7, Limit: 8, Reset: 9 * time.Millisecond, Unit: "bytes", Alone: true}); err != nil || asked != 4 || d != want {
+		t.Errorf("asked %d times: %+v, %v", asked, d, err)
+	}
+}
+
+// A relative path is one too. It is short, as a socket's has to be.
+func TestRelativePathIsASocket(t *testing.T) {
+	t.Chdir(t.TempDir())
+	daemon(t, "socket")
+	for _, dir := range []string{"deeper", "a:b"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, address := range []string{"./socket", "deeper/../socket", "./a:b/../socket"} {
+		c, err := client.New(address)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, err := c.Take(t.Context(), "slow", client.Request{Bytes: 1}); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+		c.Close()
+	}
+}
+
 // A daemon that is not there yet is asked again, ever later.
 func TestWaitOutlastsTheDaemonsAbsence(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
@@ -169,9 +257,9 @@ func TestTokenIsShown(t *testing.T) {
 	if _, err := c.WithToken(secret+"\n").Wait(t.Context(), "slow", client.Request{Bytes: 1}); err != nil {
 		t.Error(err)
 	}
-	for _, address := range []string{"", "socket", "ftp://127.0.0.1", "127.0.0.1:80"} {
-		if _, err := client.New(address); err == nil {
-			t.Errorf("address %q is taken", address)
+	for _, address := range []string{"", "socket", "ftp://127.0.0.1", "127.0.0.1:80", "127.0.0.1:80/", "http:/127.0.0.1"} {
+		if _, err := client.New(address); err == nil || !strings.Contains(err.Error(), "./shaperd.sock, or a URL such as http://") {
+			t.Errorf("address %q: %v", address, err)
 		}
 	}
 }

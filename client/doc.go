@@ -9,9 +9,10 @@
 //	_, err = io.Copy(destination, backup.Reader(ctx, file)) // at the class's pace, shared with everybody else
 //
 // Take asks once: a *RefusedError says when to come again. Wait asks until it is
-// granted: it obeys what the daemon says, and where nobody answers it tries again
-// ever later, each time by chance a bit differently, so that a thousand clients do
-// not come back at once. A Limiter has a bucket of its own, which it fills in
+// granted: it obeys what the daemon says, and where nobody answers, or nobody can
+// say, it tries again ever later, each time by chance a bit differently, so that a
+// thousand clients do not come back at once. It does so for ever, unless its context
+// or WithPatience sets an end. A Limiter has a bucket of its own, which it fills in
 // larger helpings: most calls need no round trip.
 //
 // A Client is safe for concurrent use, and so is a Limiter. Close releases the

@@ -36,7 +36,7 @@ func TestTakeRunsTheCommandOnceAdmitted(t *testing.T) {
 	for range 3 {
 		take(0, "api", "--requests", "1")
 	}
-	if got := take(75, "api", "--requests", "1"); !strings.Contains(got, "not admitted in time: there is enough in ") {
+	if got := take(75, "api", "--requests", "1"); !strings.Contains(got, `not admitted in time: class "api": refused for now: try again in `) {
 		t.Errorf("take prints %q", got)
 	}
 	take(0, "api", "--requests", "1", "--key", "customer-17")

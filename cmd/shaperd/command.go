@@ -20,17 +20,33 @@ type exitError struct {
 
 func (e exitError) Error() string { return fmt.Sprintf("the command returned %d: %v", e.code, e.err) }
 
+// The exit codes of a command that did not begin, as shells have them.
+const (
+	cannotRun = 126
+	notFound  = 127
+)
+
+// passedOn are the signals that the command gets too: those that end a program or
+// tell it something. Those that stop one are not: a shell has to see us stop.
+var passedOn = []os.Signal{
+	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCONT, unix.SIGWINCH,
+}
+
 // runCommand runs a command and passes on what it is signalled meanwhile. It
 // returns an exitError when the command has ended: with its code, or as shells do
 // 128 and the number of the signal that ended it.
 func runCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
+	signals := make(chan os.Signal, 16)
+	for _, sig := range passedOn {
+		if !signal.Ignored(sig) { // as by nohup: the command is to ignore it too
+			signal.Notify(signals, sig)
+		}
+	}
 	defer signal.Stop(signals)
 	run := exec.Command(args[0], args[1:]...)
 	run.Stdin, run.Stdout, run.Stderr = stdin, stdout, stderr
 	if err := run.Start(); err != nil {
-		return err
+		return exitError{cannotRun, err} // it was found
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- run.Wait() }()
@@ -53,12 +69,14 @@ func runCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) error 
 	}
 }
 
-// fromTerminal reports whether the command has the signal already: of ^C and ^\ a
-// terminal tells all of its foreground group, to which the command belongs as we
-// do. Whether one came from a terminal or from kill, nobody says; so in the
-// foreground both count as the terminal's.
+// fromTerminal reports whether the command has the signal already: of ^C, ^\ and
+// another size a terminal tells all of its foreground group, to which the command
+// belongs as we do, and so does a shell of fg. Whether one came from these or from
+// kill, nobody says; so in the foreground all count as the terminal's.
 func fromTerminal(sig os.Signal) bool {
-	if sig != unix.SIGINT && sig != unix.SIGQUIT {
+	switch sig {
+	case unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, unix.SIGCONT:
+	default:
 		return false
 	}
 	terminal, err := os.Open("/dev/tty")

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +15,11 @@ import (
 
 const paceHelp = `Pace copies its input to its output at the pace of a class, which it shares with
 all others that ask the daemon for admission to that class. On a terminal it shows
-how far it has come, with a bar where the size is known: of a file, or from --size.`
+how far it has come, with a bar where the size is known: of a file, or from --size.
+
+While the Redis of a shared class is away, and on_outage is closed, it waits. A
+daemon that has answered once may be away for a minute, as for a restart; one that
+is not there at first is an error.`
 
 func newPaceCmd() *cobra.Command {
 	var (
@@ -50,19 +52,18 @@ func newPaceCmd() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithCancel(cmd.Context())
-		defer cancel()
+		_, err = w.ask(cmd.Context(), c, args[0], client.Request{Bytes: 1, Key: o.Key}) // before anything is read: there is such a class
+		if _, ok := later(err); err != nil && !ok {
+			return err
+		}
+		sayWaiting(p.to, err)
 		if f, ok := p.to.(*os.File); ok && !quiet && term.IsTerminal(int(f.Fd())) {
 			p.show()
 			defer p.end()
 		}
-		l := c.Limiter(args[0], o)
-		_, err = w.ask(ctx, c, args[0], client.Request{Bytes: 1, Key: o.Key}) // before anything is read: there is such a class
-		if _, refused := errors.AsType[*client.RefusedError](err); err != nil && !refused {
-			return err
-		}
-		_, err = io.Copy(io.MultiWriter(cmd.OutOrStdout(), &p), l.Reader(ctx, onlyReader{cmd.InOrStdin()}))
-		return err
+		in := c.Limiter(args[0], o).Reader(cmd.Context(), onlyReader{cmd.InOrStdin()})
+		_, err = io.Copy(io.MultiWriter(cmd.OutOrStdout(), &p), in)
+		return w.explain(cmd.Context(), err)
 	}
 	return cmd
 }

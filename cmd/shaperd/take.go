@@ -4,58 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
+	"io"
+	"io/fs"
 	"os/exec"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"shaperd/client"
-	"shaperd/internal/admin"
 	"shaperd/shaper"
 )
 
-// whom is the daemon that admission is asked of.
-type whom struct{ socket, url, tokenFile string }
-
-func (w *whom) flags(cmd *cobra.Command) {
-	cmd.Long += socketHelp + ` With --url it is asked over the network.`
-	cmd.Flags().StringVar(&w.socket, "socket", "", "`PATH` of the daemon's control socket")
-	cmd.Flags().StringVar(&w.url, "url", "", "`URL` of a daemon's admission listener, such as http://10.0.0.2:9478")
-	cmd.Flags().StringVar(&w.tokenFile, "token-file", "", "`FILE` with the token that the listener asks for")
-	cmd.MarkFlagsMutuallyExclusive("socket", "url")
-}
-
-// client connects to the daemon when it is asked something.
-func (w *whom) client() (*client.Client, error) {
-	address := w.url
-	if address == "" {
-		address = socketOf(w.socket)
-	}
-	c, err := client.New(address)
-	if err != nil || w.tokenFile == "" {
-		return c, err
-	}
-	token, err := os.ReadFile(w.tokenFile)
-	if err != nil {
-		return nil, fmt.Errorf("read token: %w", err)
-	}
-	return c.WithToken(string(token)), nil
-}
-
 const takeHelp = `Take waits until the class admits so many bytes, or so many requests of a class
-that counts these, and then runs the command, whose exit code is its own. Without a
-command it returns. Signals meanwhile are passed on to the command.
+that counts these, and then runs the command, whose exit code is its own (126 where
+it cannot be run, 127 where there is none). Without a command it returns. Signals
+that end a program or tell it something are passed on to the command meanwhile.
 
 Those who can be served within 30 seconds stand in a queue of the daemon: who asked
 first is first. Where it takes longer, take asks again when the daemon says, and has
 no place in the queue until then. Of a shared class each host has its own queue, and
 there is no order between hosts.
 
+While the Redis of a shared class is away, and on_outage is closed, nobody is
+admitted: take says so, and tries again ever later. A daemon that has answered once
+may be away for a minute, as for a restart; one that is not there at first is an
+error.
+
 With --timeout it gives up after that time and returns 75 (EX_TEMPFAIL); 0s is not
 to wait at all. More than the class's burst is never admitted: ask for parts, or use
-"shaperd pace".`
+"shaperd pace". With --json it prints what the daemon answers, also what is refused.`
 
 // errNotAdmitted is what take returns when the time is over.
 var errNotAdmitted = errors.New("not admitted in time")
@@ -103,23 +81,23 @@ func newTakeCmd() *cobra.Command {
 		} else if r.Cost <= 0 {
 			return usageError{fmt.Errorf("--requests %d: write how many, from 1", r.Cost)}
 		}
-		if len(args) > 1 {
-			if _, err := exec.LookPath(args[1]); err != nil { // before anything is taken
-				return exitError{127, err}
+		if len(args) > 1 { // before anything is taken
+			if _, err := exec.LookPath(args[1]); errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EISDIR) {
+				return exitError{cannotRun, err}
+			} else if err != nil {
+				return exitError{notFound, err}
 			}
 		}
 		c, err := w.client()
 		if err != nil {
 			return err
 		}
-		d, err := w.admit(cmd.Context(), c, args[0], r, within)
-		switch {
-		case err != nil:
+		d, err := w.admit(cmd.Context(), c, args[0], r, within, cmd.ErrOrStderr())
+		if asJSON {
+			err = errors.Join(err, printJSON(cmd.OutOrStdout(), newTakenView(args[0], d, err)))
+		}
+		if err != nil {
 			return err
-		case asJSON:
-			if err := printJSON(cmd.OutOrStdout(), admittedView{args[0], d.Remaining, d.Limit, d.Reset.Milliseconds()}); err != nil {
-				return err
-			}
 		}
 		if len(args) == 1 {
 			return nil
@@ -129,51 +107,35 @@ func newTakeCmd() *cobra.Command {
 	return cmd
 }
 
-// An admittedView is what take prints for programs.
-type admittedView struct {
-	Class     string `json:"class"`
-	Remaining int64  `json:"remaining"` // bytes or requests
-	Limit     int64  `json:"limit"`
-	Reset     int64  `json:"reset_ms"`
-}
-
 // longestAsk is how long the daemon is asked to wait before it answers.
 const longestAsk = 30 * time.Second
 
-// admit waits until the request is granted, at most for the time within; below 0 for ever.
-func (w *whom) admit(ctx context.Context, c *client.Client, class string, r client.Request, within time.Duration) (client.Decision, error) {
-	d, err := w.ask(ctx, c, class, r)
-	refused, ok := errors.AsType[*client.RefusedError](err)
-	switch {
-	case !ok:
-		return d, err
-	case within == 0 || within > 0 && refused.RetryAfter > within:
-		return d, fmt.Errorf("%w: there is enough in %v", errNotAdmitted, refused.RetryAfter)
-	}
-	r.Wait = longestAsk
+// admit waits until the request is granted, at most for the time within; below 0 for
+// ever. Of an outage it says on stderr that it waits.
+func (w *whom) admit(ctx context.Context, c *client.Client, class string, r client.Request, within time.Duration, stderr io.Writer) (client.Decision, error) {
 	if within > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, within, errNotAdmitted)
 		defer cancel()
+	}
+	d, err := w.ask(ctx, c, class, r)
+	after, ok := later(err)
+	switch {
+	case errors.Is(err, errNotAdmitted):
+		return d, fmt.Errorf("%w: the daemon has not answered", err)
+	case !ok:
+		return d, err
+	case within == 0 || within > 0 && after > within:
+		return d, fmt.Errorf("%w: %w", errNotAdmitted, err)
+	}
+	sayWaiting(stderr, err)
+	r.Wait = longestAsk
+	if within > 0 {
 		r.Wait = min(r.Wait, within)
 	}
-	return c.Wait(ctx, class, r)
-}
-
-// ask asks once. Where nobody answers it says so: a command that waits for a
-// daemon that is not there would wait for ever, and say nothing.
-func (w *whom) ask(ctx context.Context, c *client.Client, class string, r client.Request) (client.Decision, error) {
-	d, err := c.Take(ctx, class, r)
-	wrong, isWrong := errors.AsType[*client.RequestError](err)
-	_, isRefused := errors.AsType[*client.RefusedError](err)
-	switch {
-	case err == nil || isRefused:
-	case isWrong && wrong.Status == http.StatusUnauthorized:
-		return d, errors.New("no token, or a wrong one: give the file that has it with --token-file")
-	case !isWrong && w.url == "":
-		if _, missing := admin.NewClient(socketOf(w.socket)).Status(ctx); missing != nil {
-			return d, missing
-		}
+	last, why := c.Wait(ctx, class, r)
+	if why == errNotAdmitted { //nolint:errorlint // no more is known: the first answer was the only one
+		return d, fmt.Errorf("%w: %w", why, err)
 	}
-	return d, err
+	return last, w.explain(ctx, why)
 }
