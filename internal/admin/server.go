@@ -59,16 +59,16 @@ var limits = httpd.Limits{Connections: 64 + waiters, Read: 2 * time.Second, Writ
 // NewServer makes a server of a listener, which it takes over. More adds what else
 // is served there.
 func NewServer(l net.Listener, b Backend, logger *slog.Logger, more func(*http.ServeMux)) *httpd.Server {
-	mux := handler(b, logger)
+	mux := requests(b, logger)
 	more(mux)
-	s := httpd.New(l, mux, limits)
+	s := httpd.New(l, httpd.AnswerUnknown(mux), limits)
 	s.HTTP.ConnContext = withPeer
 	return s
 }
 
-func handler(b Backend, logger *slog.Logger) *http.ServeMux {
+// requests has a mux carry out what is asked.
+func requests(b Backend, logger *slog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
-	httpd.AnswerUnknown(mux)
 	read := func(pattern string, f func(*http.Request) (any, error)) {
 		mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {
 			answer, err := f(r)
