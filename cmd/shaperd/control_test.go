@@ -626,26 +626,31 @@ func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
 	for _, tt := range []struct {
 		method, path, body string
 		status             int
+		want               string // in the answer
 	}{
-		{"POST", "/v1/set", "{", http.StatusBadRequest},
-		{"POST", "/v1/set", `{"klass":"bulk"}`, http.StatusBadRequest},
-		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit"} {}`, http.StatusBadRequest},
-		{"POST", "/v1/set", `{"class":"bulk"}`, http.StatusUnprocessableEntity},
-		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit","for_seconds":-1}`, http.StatusUnprocessableEntity},
-		{"POST", "/v1/set", `{"class":"` + strings.Repeat("a", 70<<10) + `"}`, http.StatusRequestEntityTooLarge},
-		{"POST", "/v1/reset", `{"class":"none"}`, http.StatusUnprocessableEntity},
-		{"GET", "/v1/sessions?limit=none", "", http.StatusBadRequest},
-		{"GET", "/v1/sessions?client=none", "", http.StatusBadRequest},
-		{"GET", "/v1/sessions?class=none", "", http.StatusNotFound},
-		{"GET", "/v1/sessions?relay=none", "", http.StatusNotFound},
-		{"GET", "/v1/classes/none", "", http.StatusNotFound},
-		{"GET", "/v1/classes/bulk", "", http.StatusOK},
-		{"GET", "/v1/links", "", http.StatusOK},
-		{"GET", "/openapi.yaml", "", http.StatusOK},
-		{"GET", "/v2/status", "", http.StatusNotFound},
-		{"GET", "/v1/reload", "", http.StatusMethodNotAllowed},
-		{"POST", "/v1/relays/none/drain", "", http.StatusNotFound},
-		{"PUT", "/v1/log-level", `{"level":"loud"}`, http.StatusUnprocessableEntity},
+		{"POST", "/v1/set", "{", http.StatusBadRequest, `read the body: unexpected EOF`},
+		{"POST", "/v1/set", `{"klass":"bulk"}`, http.StatusBadRequest, `unknown key \"klass\"; did you mean class?`},
+		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit"} {}`, http.StatusBadRequest, `something after the JSON object`},
+		{"POST", "/v1/set", `{"class":"bulk"}`, http.StatusUnprocessableEntity, `give rate, ceil or burst`},
+		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit","for_seconds":-1}`, http.StatusUnprocessableEntity, `-1 seconds`},
+		{"POST", "/v1/set", `{"class":"` + strings.Repeat("a", 70<<10) + `"}`, http.StatusRequestEntityTooLarge, `the body has more than 65536 bytes`},
+		{"POST", "/v1/reset", `{"class":"none"}`, http.StatusUnprocessableEntity, `there is no class \"none\"`},
+		{"GET", "/v1/sessions?limit=none", "", http.StatusBadRequest, `write a number from 1`},
+		{"GET", "/v1/sessions?client=none", "", http.StatusBadRequest, `write an address`},
+		{"GET", "/v1/sessions?class=none", "", http.StatusNotFound, `the policy has bulk`},
+		{"GET", "/v1/sessions?relay=none", "", http.StatusNotFound, `the policy has web`},
+		{"GET", "/v1/classes/none", "", http.StatusNotFound, `no link has a class \"none\"; known are bulk`},
+		{"GET", "/v1/classes/bulk", "", http.StatusOK, `"relay web upload":`},
+		{"GET", "/v1/classes/blk", "", http.StatusNotFound, `no link has a class \"blk\"; did you mean bulk?`},
+		{"GET", "/v1/links", "", http.StatusOK, `"name":"relay web upload"`},
+		{"GET", "/openapi.yaml", "", http.StatusOK, `openapi: 3`},
+		{"GET", "/v2/status", "", http.StatusNotFound, `there is nothing at /v2/status`},
+		{"GET", "/v1/reload", "", http.StatusMethodNotAllowed, `use POST`},
+		{"POST", "//v1/reload", "", http.StatusNotFound, `there is nothing at //v1/reload; did you mean /v1/reload?`},
+		{"PUT", "/v1/log-level", "", http.StatusBadRequest, `no body: give a JSON object with level`},
+		{"PUT", "/v1/log-level", `{"level":7}`, http.StatusBadRequest, `level: a text is needed, not a number`},
+		{"POST", "/v1/relays/none/drain", "", http.StatusNotFound, `there is no relay \"none\"`},
+		{"PUT", "/v1/log-level", `{"level":"loud"}`, http.StatusUnprocessableEntity, `write debug, info, warn or error`},
 	} {
 		r, err := http.NewRequest(tt.method, "http://shaperd"+tt.path, strings.NewReader(tt.body))
 		if err != nil {
@@ -655,9 +660,10 @@ func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if answer.StatusCode != tt.status {
-			t.Errorf("%s %s %.40s: status %d, want %d", tt.method, tt.path, tt.body, answer.StatusCode, tt.status)
+		if answer.StatusCode != tt.status || !strings.Contains(string(text), tt.want) || err != nil {
+			t.Errorf("%s %s %.40s: %d %s %v, want %d and %s", tt.method, tt.path, tt.body, answer.StatusCode, text, err, tt.status, tt.want)
 		}
 	}
 }
