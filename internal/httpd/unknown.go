@@ -20,9 +20,8 @@ const rest = "/"
 // It redirects nothing, such as //a to /a: the second request of a POST may have
 // lost its body. The mux may get more patterns later on.
 //
-// What is no request that a handler could have is answered by net/http, in plain
-// text: a head that cannot be read (400), that is too long (431), or that expects
-// what nobody knows (417).
+// What is no request that a handler could have, net/http answers by itself, in plain
+// text: a head that cannot be read (400), or that is too long (431).
 func AnswerUnknown(mux *http.ServeMux) http.Handler {
 	unknown := func(w http.ResponseWriter, r *http.Request) { answerUnknown(mux, w, r) }
 	mux.HandleFunc(rest, unknown)
