@@ -66,9 +66,14 @@ admission: {listen: %q, token_file: %q}
 		next := addrs
 		next[i] = strings.Replace(next[i], "127.0.0.1", "0.0.0.0", 1)
 		write(t, policy, fmt.Sprintf(all, next[0], next[1], next[2], token))
-		got := p.asks(1, "reload")
-		if !strings.Contains(got, next[i]+": ") || !strings.Contains(got, "address already in use") || !strings.Contains(got, "restart it, or go by way of another port") {
+		const cure = "; if the daemon itself has that port at another address, as with 127.0.0.1 and 0.0.0.0: restart it, or go by way of another port"
+		if got := p.asks(1, "reload"); !strings.Contains(got, next[i]+": ") || !strings.Contains(got, "address already in use") || !strings.Contains(got, cure+"\n") {
 			t.Errorf("reload to %s prints:\n%s", next[i], got)
+		}
+		p.await("reload refused")
+		p.signal(unix.SIGHUP)
+		if got := p.await("reload refused"); !strings.Contains(got, "by=SIGHUP") || !strings.Contains(got, cure+`"`) {
+			t.Errorf("a signal's reload to %s logs:\n%s", next[i], got)
 		}
 	}
 	write(t, policy, fmt.Sprintf(all, "127.0.0.1:0", addrs[1], addrs[2], token))
