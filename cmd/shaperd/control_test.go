@@ -231,6 +231,18 @@ func TestWrongNamesSayWhatThereIs(t *testing.T) {
 	}
 }
 
+// A policy of admission alone has no link and no relay.
+func TestSessionsWithoutRelaysAreNone(t *testing.T) {
+	p := start(t, nil, "run", "--config", file(t, "shaperd.yaml", "classes: [{name: api, unit: requests, rate: 2/s}, {name: rest, default: true, rate: 1mbit}]\nadmission: {rate: 1mbit}\n"))
+	p.await("msg=ready")
+	if got := p.asks(0, "sessions"); got != "no sessions\n" {
+		t.Errorf("sessions prints %q", got)
+	}
+	if got := p.asks(1, "sessions", "--class", "rest"); !strings.Contains(got, `there is no class "rest"`) {
+		t.Errorf("sessions of a class prints %q", got)
+	}
+}
+
 func TestSessionsOfAClassAreThoseOfTheClassesInIt(t *testing.T) {
 	text := strings.Replace(relay("web", echo(t), "100mbit"), "{name: bulk, default: true, rate: 50%, ceil: 100%}",
 		"{name: all, rate: 50%, classes: [{name: a, match: {src: 192.0.2.1}, rate: 10%}, {name: b, default: true, rate: 10%}]}", 1)
