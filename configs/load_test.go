@@ -75,7 +75,7 @@ relays:
     timeouts: {handshake: 1s, connect: 2s, idle: 3m, half_closed: 4m, drain: 5m}
   - {name: proxy, kind: socks5, listen: "127.0.0.1:1080", users: {alice: "correct horse", "007": bond}, upload: 30mbit, download: 30mbit}
 metrics: {listen: "127.0.0.1:9477"}
-shared: {redis: ["redis://user@10.0.0.9/1", "redis://10.0.0.8:7000"], cluster: edge, host: r1, weight: 3, on_outage: min, period: 2s, password_file: /etc/secret}
+shared: {redis: ["redis://user@10.0.0.9/1", "redis://user@10.0.0.8:7000/1"], sentinel: main, cluster: edge, host: r1, weight: 3, on_outage: min, period: 2s, password_file: /etc/secret}
 admission: {listen: "127.0.0.1:9478", token_file: /etc/token, rate: 100mbit, keys: 7}
 `)
 	cs1 := classify.DSCP(8)
@@ -121,7 +121,7 @@ admission: {listen: "127.0.0.1:9478", token_file: /etc/token, rate: 100mbit, key
 		Interfaces: []Interface{{Name: "ppp0", Line: 19, Overhead: 46, Egress: link("ppp0 egress", 100*shaper.Mbit), Ingress: link("ppp0 ingress", 400*shaper.Mbit)}},
 		Metrics:    netip.MustParseAddrPort("127.0.0.1:9477"), Page: true,
 		Shared: Shared{
-			Redis:   Redis{URLs: []string{"redis://user@10.0.0.9/1", "redis://10.0.0.8:7000"}, PasswordFile: "/etc/secret", Timeout: 100 * time.Millisecond, Backoff: 2 * time.Second},
+			Redis:   Redis{Addrs: []string{"10.0.0.9:26379", "10.0.0.8:7000"}, Sentinel: "main", User: "user", DB: 1, PasswordFile: "/etc/secret", Timeout: 100 * time.Millisecond, Backoff: 2 * time.Second},
 			Cluster: "edge", Host: "r1", Weight: 3, OnOutage: "min", Period: 2 * time.Second,
 		},
 		Admission: Admission{

@@ -2,7 +2,6 @@ package configs
 
 import (
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,23 +20,10 @@ type Shared struct {
 	Period   time.Duration // between renewals
 }
 
-// Redis says where a Redis or Valkey is.
-type Redis struct {
-	URLs         []string      // without passwords
-	Sentinel     string        // the master's name, where the URLs are those of Sentinels
-	PasswordFile string        // "" for no password
-	CAFile       string        // "" for the system's certificates
-	Timeout      time.Duration // of a request: slower is away
-	Backoff      time.Duration // the longest between two that try, while it is away
-}
-
 // Outages are the values of Shared.OnOutage; the first is the default.
 var Outages = []string{"share", "min", "open", "closed"}
 
-const (
-	defaultPeriod = 500 * time.Millisecond
-	redisTimeout  = 100 * time.Millisecond
-)
+const defaultPeriod = 500 * time.Millisecond
 
 // shared checks what classes share, and adds it to the policy.
 func (r *report) shared(p *Policy, f *fileSpec) {
@@ -47,7 +33,6 @@ func (r *report) shared(p *Policy, f *fileSpec) {
 		return
 	}
 	p.Shared = Shared{
-		Redis:   Redis{Sentinel: string(s.Sentinel.v), PasswordFile: string(s.PasswordFile.v), CAFile: string(s.CAFile.v)},
 		Cluster: string(s.Cluster.v), Host: string(s.Host.v), Weight: max(int64(s.Weight.v), 1), OnOutage: Outages[0], Period: defaultPeriod,
 	}
 	if s.OnOutage.ok() {
@@ -56,20 +41,7 @@ func (r *report) shared(p *Policy, f *fileSpec) {
 	if s.Period.ok() {
 		p.Shared.Period = s.Period.v.Duration
 	}
-	p.Shared.Redis.Timeout, p.Shared.Redis.Backoff = min(redisTimeout, p.Shared.Period/2), p.Shared.Period
-	tls := 0
-	for _, u := range s.Redis.values() {
-		p.Shared.Redis.URLs = append(p.Shared.Redis.URLs, u.text)
-		if u.tls {
-			tls++
-		}
-	}
-	switch {
-	case s.CAFile.given() && s.Redis.sound() && tls == 0:
-		r.wrong(s.CAFile.at.key, "write rediss:// in the URL, or remove it", "ca_file is of TLS, and no URL is")
-	case tls > 0 && tls < len(p.Shared.Redis.URLs):
-		r.wrong(s.Redis.at.place, "write rediss:// in all, or in none", "some URLs are of TLS and some not")
-	}
+	r.redis(&p.Shared.Redis, s)
 }
 
 // sharedClasses checks the classes of one level that have one budget for all hosts.
@@ -114,45 +86,6 @@ func (r *report) sharedClass(f *fileSpec, c *classSpec) {
 		r.wrong(c.Shared.at.key, "add rate", "class %q is shared and has no rate to share", c.title())
 	}
 }
-
-// A redisURL says where a Redis is.
-type redisURL struct {
-	text string
-	tls  bool
-}
-
-func (*redisURL) format() format {
-	return format{what: "a URL of Redis", example: `"redis://10.0.0.9:6379"`, pattern: `^rediss?://([^:@/]+@)?([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[0-9]+)?$`}
-}
-
-func (u *redisURL) parse(text string) error {
-	parsed, err := url.Parse(text)
-	switch {
-	case err != nil || parsed.Scheme == "" || parsed.Opaque != "":
-		return textErrorf(`write it as "redis://10.0.0.9:6379"`, "it is no URL")
-	case parsed.Scheme != "redis" && parsed.Scheme != "rediss":
-		return textErrorf("write redis://, or rediss:// for TLS", "%s is not spoken here", quote(parsed.Scheme))
-	case parsed.Hostname() == "":
-		return textErrorf(`write it as "redis://10.0.0.9:6379"`, "it has no host")
-	case parsed.Port() != "" && (!isPort(parsed.Port()) || strings.Trim(parsed.Port(), "0") == ""):
-		return textErrorf("write 1 to 65535", "its port is not from 1 to 65535")
-	case parsed.RawQuery != "" || parsed.Fragment != "":
-		return textErrorf("end it with the host and port, or the database's number", "it has options")
-	}
-	if _, ok := parsed.User.Password(); ok {
-		return textErrorf("put it into a file and name that with password_file", "a password is not for a file that others may read")
-	}
-	if db := strings.Trim(parsed.Path, "/"); db != "" {
-		if _, err := strconv.ParseUint(db, 10, 16); err != nil {
-			return textErrorf("end it with the database's number, such as /0", "its path is no database")
-		}
-	}
-	u.text, u.tls = text, parsed.Scheme == "rediss"
-	return nil
-}
-
-// secret reports whether there may be a password in it.
-func (*redisURL) secret(text string) bool { return strings.Contains(text, "@") }
 
 // A filePath is that of a file of this host.
 type filePath string

@@ -297,7 +297,7 @@ func TestARelayThatDrainsKeepsItsShare(t *testing.T) {
 }
 
 // A relay that was drained by hand and the one that a reload starts in its place
-// divide the share; that the new one has no sessions takes nothing from the cluster's.
+// divide the share by need; that the new one has no sessions takes nothing from the cluster's.
 func TestARelayThatDrainsBesideItsSuccessorKeepsItsShare(t *testing.T) {
 	redis := storetest.Start(t)
 	all := cluster(t, redis.URL(), 2)
@@ -307,9 +307,14 @@ func TestARelayThatDrainsBesideItsSuccessorKeepsItsShare(t *testing.T) {
 	awaitShares(t, all, 4, 4)
 	all[0].asks(0, "drain", "web")
 	all[0].asks(0, "reload")
+	successor := func() int64 { return all[0].status().Links[1].Classes[0].Rate }
+	storetest.Eventually(t, "the successor to have little", func() bool { return successor() < 4e5 })
 	renewals := all[0].status().Shared.Renewals
 	storetest.Eventually(t, "some renewals", func() bool { return all[0].status().Shared.Renewals > renewals+10 })
-	if s := all[0].share(); s.Rate < 3.6e6 {
-		t.Errorf("after the reload: %+v", s)
+	if s := all[0].share(); s.Rate < 3.6e6 || successor() > 4e5 {
+		t.Errorf("after the reload: %+v, and %d of it for the successor", s, successor())
 	}
+	all[0].addr = all[0].listen("relay listens")
+	all[0].reads()
+	storetest.Eventually(t, "the successor to have half", func() bool { return successor() > 18e5 })
 }

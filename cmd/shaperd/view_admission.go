@@ -24,7 +24,7 @@ func (v *policyView) viewAdmission(p *configs.Policy) {
 		v.Admission = append(v.Admission, one)
 	}
 	if p.Shared.Cluster != "" {
-		v.Shared = &sharedView{p.Shared.Cluster, p.Shared.Redis.URLs, p.Shared.OnOutage, shared}
+		v.Shared = &sharedView{p.Shared.Cluster, p.Shared.Redis.Addrs, p.Shared.OnOutage, shared}
 	}
 	if p.Admission.Listen.IsValid() {
 		v.AdmissionListen = p.Admission.Listen.String()

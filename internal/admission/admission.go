@@ -112,9 +112,9 @@ func (a *Admission) SetShare(part float64) {
 // part is how much of a shared class this host alone may grant. Called with mu held.
 func (a *Admission) part(c *class) float64 {
 	switch c.OnOutage {
-	case Open:
+	case store.OutageOpen:
 		return 1
-	case Share:
+	case store.OutageShare:
 		return a.share
 	}
 	return minPart

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"shaperd/internal/store"
 	"shaperd/shaper"
 )
 
@@ -26,19 +27,8 @@ func (u Unit) String() string {
 	return "bytes"
 }
 
-// An Outage is what a host does with a shared class while the store is away.
-type Outage uint8
-
-// Outages. All but Closed decide from a bucket of this host's own, which starts
-// with the same part of the burst and may hold all of it.
-const (
-	Share  Outage = iota // its part of the rate, see Admission.SetShare
-	Open                 // the full rate, on each host
-	Min                  // 1 % of the rate
-	Closed               // grant nothing: *OutageError
-)
-
-// minPart is the part of the rate that Min leaves.
+// minPart is the part of the rate that OutageMin leaves. All but OutageClosed decide from a bucket
+// of this host's own, which starts with the same part of the burst and may hold all of it.
 const minPart = 0.01
 
 // DefaultKeys is how many keys a class remembers where Class.Keys is 0.
@@ -52,7 +42,7 @@ type Class struct {
 	Requests RequestLimit // in the place of Rate and Burst, of a class that counts requests
 	Keys     int          // remembered at once; 0 is DefaultKeys
 	Shared   bool         // with the other hosts of the store
-	OnOutage Outage       // of a shared class
+	OnOutage store.Outage // of a shared class
 }
 
 // A RequestLimit is how many requests a class earns and holds. 100 a second

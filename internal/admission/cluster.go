@@ -62,15 +62,11 @@ func (s *cluster) leave() { <-s.gate }
 // bitsPerToken makes the rate, in bits per second, whole units.
 const bitsPerToken = 8
 
-// take runs the script: one decision, in an order that all hosts agree on. The
-// error is errCrowded, ctx's, or that the store is of no use.
-func (s *cluster) take(ctx context.Context, c *class, n int, key string) (granted bool, out state, ok bool, err error) {
-	if s == nil {
-		return false, out, false, errNoStore
-	}
+// call is one decision of the script.
+func (s *cluster) call(c *class, n int, key string) *store.Call {
 	// One hash tag: in a Redis Cluster all of a class is on one node.
 	prefix := "shaperd:{" + s.name + ":" + c.Name + "}:take:"
-	call := store.Call{
+	call := &store.Call{
 		Script: takeScript,
 		Keys:   []string{prefix + "bucket", prefix + "made"},
 		Args:   []any{int64(c.rate), bitsPerToken * int64(c.burst), bitsPerToken * int64(n)},
@@ -79,12 +75,26 @@ func (s *cluster) take(ctx context.Context, c *class, n int, key string) (grante
 		call.Keys = []string{prefix + "key:" + key, prefix + "made", prefix + "keys"}
 		call.Args = append(call.Args, key, c.Keys)
 	}
+	return call
+}
+
+// do asks for all in one round trip. The error is errCrowded, ctx's, or that the
+// store is of no use.
+func (s *cluster) do(ctx context.Context, calls ...*store.Call) error {
 	if err := s.enter(ctx); err != nil {
-		return false, out, false, err
+		return err
 	}
-	err = s.store.Do(ctx, &call)
-	s.leave()
-	if err != nil {
+	defer s.leave()
+	return s.store.Do(ctx, calls...)
+}
+
+// take is one decision, in an order that all hosts agree on. Errors are those of do.
+func (s *cluster) take(ctx context.Context, c *class, n int, key string) (granted bool, out state, ok bool, err error) {
+	if s == nil {
+		return false, out, false, errNoStore
+	}
+	call := s.call(c, n, key)
+	if err := s.do(ctx, call); err != nil {
 		return false, out, false, err
 	}
 	answer, err := numbers(call.Value)

@@ -9,7 +9,9 @@ import (
 
 // lines have those who wait for tokens of one key in the store stand one behind
 // the other: only the first of them asks. While there is a line, others who come
-// do not ask either, or they would take what the first waits for.
+// do not ask either, or they would take what the first waits for. But when other hosts
+// take that, again and again, this one's would have nothing: so the first keeps others
+// back for no longer than twice the time it waits for if nobody else takes anything.
 type lines struct {
 	mu    sync.Mutex
 	byKey map[string]*line
@@ -22,15 +24,16 @@ type line struct {
 	bits  int64     // that all in it wait for
 	first int64     // of these, that the first waits for, once it is known until when
 	due   time.Time // when the first can have them; for the others earning begins then
+	until time.Time // it keeps others back
 }
 
-// behind returns what one who comes for so many bits is told if there is a line:
-// when it would have them.
+// behind returns what one who comes for so many bits is told if there is a line that
+// keeps it back: when it would have them.
 func (l *lines) behind(c *class, key string, bits int64) (s state, busy bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := l.byKey[key]
-	if in == nil {
+	if in == nil || in.first > 0 && time.Now().After(in.until) {
 		return s, false
 	}
 	due, others := max(time.Until(in.due), 0), in.bits-in.first
@@ -90,11 +93,18 @@ func (p *place) wait(ctx context.Context, d time.Duration) (first bool, err erro
 	}
 }
 
+// keep is how long the first keeps others back at least: it has to ask.
+const keep = 100 * time.Millisecond
+
 // knows has the line know when its first can have what it waits for.
 func (p *place) knows(retry time.Duration) {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	p.in.first, p.in.due = p.bits, time.Now().Add(retry)
+	now := time.Now()
+	if p.in.first == 0 {
+		p.in.until = now.Add(2*min(retry, MaxWait) + keep)
+	}
+	p.in.first, p.in.due = p.bits, now.Add(retry)
 }
 
 func (p *place) leave() {

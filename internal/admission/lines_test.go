@@ -58,6 +58,42 @@ func TestALineIsServedInOrder(t *testing.T) {
 	})
 }
 
+// When other hosts take what the first waits for, it does not keep this host's from
+// asking for ever; who is first after it does so anew.
+func TestALineKeepsOthersBackForTwiceAsLongAsItShould(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := web.limits()
+		c, lines := &class{limits: l}, &lines{}
+		back := func(want bool, what string) {
+			t.Helper()
+			if _, busy := lines.behind(c, "k", 8); busy != want {
+				t.Errorf("%s: keeps back is %v", what, busy)
+			}
+		}
+		first := lines.enter("k", 8)
+		if ok, err := first.wait(t.Context(), 0); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		back(true, "before it asked")
+		for range 2 {
+			first.knows(100 * time.Millisecond) // others took it
+			time.Sleep(100 * time.Millisecond)
+			back(true, "until twice the time")
+		}
+		first.knows(100 * time.Millisecond)
+		time.Sleep(keep + time.Millisecond)
+		back(false, "after that")
+		second := lines.enter("k", 8)
+		first.leave()
+		if ok, err := second.wait(t.Context(), 0); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		second.knows(time.Second)
+		back(true, "the next one")
+		second.leave()
+	})
+}
+
 func TestWhoLeavesALineIsInNobodysWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines lines

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"shaperd/internal/store"
 )
 
 // recheck is how long the first in a line sleeps at most before it asks again: the
@@ -94,7 +96,7 @@ func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request)
 
 // takeAlone is what this host does while the store is away, which err says why.
 func (a *Admission) takeAlone(ctx context.Context, c *class, n int, r *Request, deadline time.Time, err error) (bool, state, error) {
-	if c.OnOutage == Closed {
+	if c.OnOutage == store.OutageClosed {
 		c.counts.outage.Add(1)
 		return false, state{}, &OutageError{c.Name, outageRetry, err}
 	}
@@ -119,16 +121,20 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // Begin has the store know the shared classes, whose buckets start empty there and
-// earn from then on: not only from the first request. It blocks for a request each.
+// earn from then on: not only from the first request. It blocks for one round trip.
 func (a *Admission) Begin(ctx context.Context) error {
 	cl := a.cluster.Load()
+	if cl == nil {
+		return errNoStore
+	}
+	var calls []*store.Call
 	for _, c := range *a.classes.Load() {
-		if !c.Shared {
-			continue
-		}
-		if _, _, _, err := cl.take(ctx, c, 0, ""); err != nil {
-			return err
+		if c.Shared {
+			calls = append(calls, cl.call(c, 0, ""))
 		}
 	}
-	return nil
+	if len(calls) == 0 {
+		return nil
+	}
+	return cl.do(ctx, calls...)
 }

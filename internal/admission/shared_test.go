@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,7 +18,7 @@ import (
 // host is an Admission on a real server, as a daemon of the cluster is.
 func host(t *testing.T, redis *storetest.Server, classes ...Class) *Admission {
 	t.Helper()
-	s, err := store.New(store.Options{URLs: []string{redis.URL()}, Timeout: 5 * time.Second})
+	s, err := store.New(store.Options{Addrs: []string{redis.Addr()}, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +31,7 @@ func host(t *testing.T, redis *storetest.Server, classes ...Class) *Admission {
 // aged makes the server's data set of a class one that was made long ago: all buckets are full.
 func aged(redis *storetest.Server, c Class) {
 	l, _ := c.limits()
-	burst := bitsPerToken * float64(l.burst)
-	redis.Do("SET", "shaperd:{edge:"+c.Name+"}:take:made", fmt.Sprintf("0 %.0f %.0f 0", math.Ceil(burst/float64(l.rate)*1e6), burst))
+	redis.Do("SET", "shaperd:{edge:"+c.Name+"}:take:made", fmt.Sprintf("0 %d %d 0", l.rate, bitsPerToken*int64(l.burst)))
 }
 
 func now(redis *storetest.Server) int64 {
@@ -237,13 +235,34 @@ func TestWhoWaitsForASharedClassIsNotOvertaken(t *testing.T) {
 	}
 }
 
+// While another host takes all that is earned, one who waits does not have its own host starve.
+func TestWhoWaitsInVainKeepsNobodyBackForEver(t *testing.T) {
+	redis := storetest.Start(t)
+	c := Class{Name: "web", Rate: 80 * shaper.Kbit, Burst: 2000, Shared: true} // 10 bytes a ms
+	a, b := host(t, redis, c), host(t, redis, c)
+	ctx, leave := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	others.Go(func() {
+		for ctx.Err() == nil {
+			_, _ = b.Take(ctx, Request{Class: "web", Cost: 10})
+		}
+	})
+	others.Go(func() { _, _ = a.Take(ctx, Request{Class: "web", Cost: 2000, Wait: MaxWait}) })
+	storetest.Eventually(t, "somebody to wait", func() bool { return a.Stats()[0].Waiting == 1 })
+	storetest.Eventually(t, "another one's turn", func() bool {
+		return ask(t, a, Request{Class: "web", Cost: 1}).Granted && a.Stats()[0].Waiting == 1
+	})
+	leave()
+	others.Wait()
+}
+
 func (a *Admission) lookup(name string) *class { return (*a.classes.Load())[name] }
 
 // Another store, as a reload sets it: what is under way in the old one, which is
 // closed then, and what waits, is decided by the new one.
 func TestAnotherStoreIsNoOutage(t *testing.T) {
 	old, next := storetest.Start(t), storetest.Start(t)
-	c := Class{Name: "web", Rate: 8 * shaper.Mbit, Burst: 100_000, Shared: true, OnOutage: Closed}
+	c := Class{Name: "web", Rate: 8 * shaper.Mbit, Burst: 100_000, Shared: true, OnOutage: store.OutageClosed}
 	aged(old, c)
 	aged(next, c)
 	a, b := host(t, old, c), host(t, next, c)
@@ -288,13 +307,13 @@ func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
 		{"out of memory", func(r *storetest.Server) { r.Do("CONFIG", "SET", "maxmemory", "1") }},
 	}
 	policies := []struct {
-		policy Outage
+		policy store.Outage
 		first  int64 // requests that pass at once, of a burst of 1000
-	}{{Open, 1000}, {Share, 250}, {Min, 10}, {Closed, 0}}
+	}{{store.OutageOpen, 1000}, {store.OutageShare, 250}, {store.OutageMin, 10}, {store.OutageClosed, 0}}
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			redis := storetest.Start(t)
-			s, err := store.New(store.Options{URLs: []string{redis.URL()}})
+			s, err := store.New(store.Options{Addrs: []string{redis.Addr()}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -303,9 +322,9 @@ func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
 			a.SetStore(s, "edge")
 			a.SetShare(0.25)
 			var classes []Class
-			for _, p := range policies {
+			for i, p := range policies {
 				c := slow
-				c.Name, c.OnOutage = fmt.Sprint("class", p.policy), p.policy
+				c.Name, c.OnOutage = fmt.Sprint("class", i), p.policy
 				classes = append(classes, c)
 				aged(redis, c)
 			}
@@ -325,7 +344,7 @@ func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
 						d, err := a.Take(t.Context(), Request{Class: classes[i].Name, Cost: 1, Key: key})
 						outage, closed := errors.AsType[*OutageError](err)
 						switch {
-						case p.policy == Closed:
+						case p.policy == store.OutageClosed:
 							if !closed || outage.RetryAfter <= 0 || outage.Err == nil {
 								t.Fatalf("closed: %+v, %v", d, err)
 							}
@@ -336,12 +355,12 @@ func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
 						}
 					}
 					if granted != p.first {
-						t.Errorf("policy %d key %q: %d pass, want %d", p.policy, key, granted, p.first)
+						t.Errorf("policy %v key %q: %d pass, want %d", p.policy, key, granted, p.first)
 					}
 				}
 			}
 			for i, s := range a.Stats() {
-				if p := policies[i].policy; p == Closed && s.Outage != 2002 || p != Closed && s.Alone != 2002 {
+				if p := policies[i].policy; p == store.OutageClosed && s.Outage != 2002 || p != store.OutageClosed && s.Alone != 2002 {
 					t.Errorf("%+v", s)
 				}
 			}
@@ -405,7 +424,7 @@ func TestManyAtOnceDoNotCrowdTheStore(t *testing.T) {
 func TestACrowdIsRefused(t *testing.T) {
 	redis := storetest.Start(t)
 	aged(redis, slow)
-	s, err := store.New(store.Options{URLs: []string{redis.URL()}, Timeout: time.Millisecond}) // to wait ten of them
+	s, err := store.New(store.Options{Addrs: []string{redis.Addr()}, Timeout: time.Millisecond}) // to wait ten of them
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +447,7 @@ func TestACrowdIsRefused(t *testing.T) {
 
 func BenchmarkTakeShared(b *testing.B) {
 	redis := storetest.Start(b)
-	s, err := store.New(store.Options{URLs: []string{redis.URL()}})
+	s, err := store.New(store.Options{Addrs: []string{redis.Addr()}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -7,62 +7,65 @@
 -- What does not make a whole unit is carried, in millionths. All numbers stay
 -- below 2^53, so that all of them are exact.
 --
+-- A bucket holds the rate that it earns at. What it earned before somebody came with
+-- another is what it earns at the lower of both: when the change was, nobody knows here.
+--
 -- A bucket that is not there was empty when the data set was made, and has earned
 -- since. So it is full, as what expired is, unless the data set has been lost.
 --
 -- What expired has to be full with another rate or burst as well: after a reload,
--- and for hosts whose policy differs. So the marker has the longest time to fill
--- and the largest burst of those who ask, and a bucket lives until it is full for
--- all of them. When somebody comes with more than that, buckets may have expired
--- too early: the data set begins anew. Less is safe at any time; but it is kept for
--- ten minutes, so that hosts that differ do not have it begin anew in turns.
+-- and for hosts whose policy differs. So the marker has the lowest rate and the
+-- largest burst of those who ask, and a bucket lives until it had the time to fill
+-- with both. When somebody comes with more than that, buckets may have expired too
+-- early: the data set begins anew. Less is safe at any time; but it is kept for ten
+-- minutes, so that hosts that differ do not have it begin anew in turns.
 local rate, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 local function whole(n) return string.format('%.0f', n) end
 
--- The marker: when the data set was made; the longest time to fill and the largest
--- burst; when somebody who had both last asked. All times are in microseconds.
-local fill, keep = math.ceil(burst / rate * 1000000), 600000000
-local made, longest, most, seen = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+) (%d+) (%d+)$')
-made, longest, most, seen = tonumber(made), tonumber(longest), tonumber(most), tonumber(seen)
+-- The marker: when the data set was made; the lowest rate and the largest burst; when
+-- somebody who had one of them last asked. All times are in microseconds.
+local made, lowest, most, seen = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+) (%d+) (%d+)$')
+made, lowest, most, seen = tonumber(made), tonumber(lowest), tonumber(most), tonumber(seen)
 local lost = not made or made > now
-local more = lost or fill > longest or burst > most
+local more = lost or rate < lowest or burst > most
+local keep = lost and 0 or math.max(600000000, most / lowest * 1000000)
 local gone = lost or now - seen > keep
-local stays = fill == longest and burst == most and now - seen > keep / 2
+local stays = (rate == lowest or burst == most) and now - seen > keep / 2
 if more or gone or stays then
 	if more then
 		made = now
 	end
 	if gone then
-		longest, most = fill, burst
+		lowest, most = rate, burst
 	else
-		longest, most = math.max(fill, longest), math.max(burst, most)
+		lowest, most = math.min(rate, lowest), math.max(burst, most)
 	end
 	seen = now
-	redis.call('SET', KEYS[2], table.concat({whole(made), whole(longest), whole(most), whole(seen)}, ' '))
+	redis.call('SET', KEYS[2], table.concat({whole(made), whole(lowest), whole(most), whole(seen)}, ' '))
 end
 
-local level, rem, at
+local level, rem, at, earns = 0, 0, made, lowest
 local held = redis.call('GET', KEYS[1])
 if held then
-	level, rem, at = string.match(held, '^(%d+) (%d+) (%d+)$')
-	level, rem, at = tonumber(level) or 0, tonumber(rem) or 0, tonumber(at) or now
-else
-	level, rem, at = 0, 0, made
+	level, rem, at, earns = string.match(held, '^(%d+) (%d+) (%d+) (%d+)$')
+	level, rem, at, earns = tonumber(level) or 0, tonumber(rem) or 0, tonumber(at) or now, tonumber(earns) or rate
 end
+local other = earns ~= rate
+earns = math.min(earns, rate)
 
 -- A clock that was set back earns nothing for the time before.
 local back = at > now
 local elapsed = math.max(now - at, 0)
 local seconds = math.floor(elapsed / 1000000)
-if seconds * rate >= burst then
+if seconds * earns >= burst then
 	level, rem = burst, 0
 else
-	local part, low = elapsed - seconds * 1000000, rate % 1000000
+	local part, low = elapsed - seconds * 1000000, earns % 1000000
 	rem = rem + part * low
-	level = level + seconds * rate + part * ((rate - low) / 1000000) + math.floor(rem / 1000000)
+	level = level + seconds * earns + part * ((earns - low) / 1000000) + math.floor(rem / 1000000)
 	rem = rem % 1000000
 	if level >= burst then
 		level, rem = burst, 0
@@ -86,13 +89,14 @@ local granted = level >= cost
 if granted then
 	level = level - cost
 end
-if granted or back and held then
+if granted or other or back and held then
 	-- It expires when it is full for everybody, not a millisecond earlier.
-	local full = (1 - level / most) * longest
-	redis.call('SET', KEYS[1], whole(level) .. ' ' .. whole(rem) .. ' ' .. whole(now), 'PX', whole(math.ceil(full / 1000) + 1))
+	local function full(bits) return math.ceil(bits / lowest * 1000000) end
+	local bucket = table.concat({whole(level), whole(rem), whole(now), whole(rate)}, ' ')
+	redis.call('SET', KEYS[1], bucket, 'PX', whole(math.ceil(full(most - level) / 1000) + 1))
 	if index then
-		redis.call('ZADD', index, whole(now + math.ceil(full)), ARGV[4])
-		redis.call('PEXPIRE', index, whole(math.ceil(longest / 1000) + 1))
+		redis.call('ZADD', index, whole(now + full(most - level)), ARGV[4])
+		redis.call('PEXPIRE', index, whole(math.ceil(full(most) / 1000) + 1))
 	end
 end
 return {granted and 1 or 0, level, rem}

@@ -24,7 +24,7 @@ func TestTheTimeToWaitIsExact(t *testing.T) {
 				wait := earns(&class{limits: l}, missing, rem)
 				for early, want := range map[time.Duration]int64{0: 1, time.Microsecond: 0} {
 					// The bucket lacks so many bits, and was so as long ago as the time to wait.
-					redis.Do("SET", "shaperd:{edge:web}:take:bucket", fmt.Sprintf("%d %d %d", 10_000_000_000-missing, rem, 0))
+					redis.Do("SET", "shaperd:{edge:web}:take:bucket", fmt.Sprintf("%d %d 0 %d", 10_000_000_000-missing, rem, rate))
 					got := at(redis, c, 10_000_000_000, wait-early)
 					if got != want {
 						t.Errorf("rate %v, %d bits and %d millionths, %v less %v: %d, want %d", rate, missing, rem, wait, early, got, want)
@@ -90,7 +90,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	}
 	// So does the marker of the data set.
 	redis.Do("DEL", "shaperd:{edge:web}:take:bucket")
-	redis.Do("SET", "shaperd:{edge:web}:take:made", "900000000 100000000 800 900000000")
+	redis.Do("SET", "shaperd:{edge:web}:take:made", "900000000 8 800 900000000")
 	if at(redis, c, 8, 600*time.Second) != 0 || at(redis, c, 8, 601*time.Second) != 1 || at(redis, c, 8, 601*time.Second) != 0 {
 		t.Error("a marker of the future")
 	}
@@ -102,8 +102,9 @@ func marker(redis *storetest.Server) (made int64) {
 	return made / 1_000_000
 }
 
-// Whatever policies hosts have, and in whatever order they come: what has expired
-// is never taken to have more than a bucket that is kept for ever.
+// Whatever policies hosts have, and in whatever order they come: nothing is earned at
+// a rate that was not in force, and what has expired is never taken to have more than
+// a bucket that is kept for ever.
 func TestAnotherPolicyMintsNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -114,7 +115,7 @@ func TestAnotherPolicyMintsNothing(t *testing.T) {
 		{Rate: 80_000, Burst: 100_000}, {Rate: 8, Burst: 10}, {Rate: 8000, Burst: 500}, // as long to fill, and sooner
 	}
 	clock, c, granted := time.Duration(1e6)*time.Second, policies[0], 0
-	level, written, expires := int64(0), clock, clock // of the bucket that is kept; its level in millionths of a bit
+	level, rate, written, expires := int64(0), c.Rate, clock, clock // of the bucket that is kept; its level in millionths of a bit
 	for range 4000 {
 		if random.IntN(5) == 0 {
 			c = policies[random.IntN(len(policies))]
@@ -124,20 +125,46 @@ func TestAnotherPolicyMintsNothing(t *testing.T) {
 			redis.Do("DEL", "shaperd:{edge:web}:take:bucket")
 		}
 		burst := 8 * int64(c.Burst)
-		have := min(level+(clock-written).Microseconds()*int64(c.Rate), burst*1e6)
+		have := min(level+(clock-written).Microseconds()*int64(min(rate, c.Rate)), burst*1e6)
 		cost := 1 + random.Int64N(burst)
 		ok, life := lives(redis, c, cost, clock)
-		if ok == 0 {
+		switch {
+		case ok == 1 && have < cost*1e6:
+			t.Fatalf("at %v: %d bits are granted of %d, at rate %d and burst %d", clock, cost, have/1e6, c.Rate, c.Burst)
+		case ok == 1:
+			granted++
+			have -= cost * 1e6
+		case c.Rate == rate:
 			continue
 		}
-		granted++
-		if have < cost*1e6 {
-			t.Fatalf("at %v: %d bits are granted of %d, at rate %d and burst %d", clock, cost, have/1e6, c.Rate, c.Burst)
+		level, rate, written = have, c.Rate, clock
+		if life >= 0 {
+			expires = clock + life - time.Millisecond
 		}
-		level, written, expires = have-cost*1e6, clock, clock+life-time.Millisecond
 	}
 	if granted < 100 {
 		t.Errorf("only %d were granted", granted)
+	}
+}
+
+// A new rate counts from when somebody comes with it, whether it gets something or not.
+func TestAnotherRateCountsFromNowOn(t *testing.T) {
+	redis := storetest.Start(t)
+	slow := Class{Name: "web", Rate: 8, Burst: 1000}
+	fast := Class{Name: "web", Rate: 800, Burst: 1000}
+	aged(redis, slow)
+	for i, step := range []struct {
+		c                   Class
+		second, bytes, want int64
+	}{
+		{slow, 10_000, 1000, 1},
+		{fast, 10_005, 6, 0}, {fast, 10_005, 5, 1}, // and not 500
+		{fast, 10_006, 100, 1},
+		{fast, 10_007, 101, 0}, {slow, 10_008, 102, 0}, {slow, 10_010, 3, 1}, // not 102: it may have been slow since 10,006
+	} {
+		if got := at(redis, step.c, 8*step.bytes, time.Duration(step.second)*time.Second); got != step.want {
+			t.Errorf("step %d, %+v: %d", i, step, got)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ var layers = map[string]struct {
 	"internal/metrics":       {[]string{"internal/httpd", "shaper"}, "collectors read snapshots; they start and own nothing"},
 	"internal/admin":         {[]string{"internal/httpd", "internal/near"}, "it knows requests and answers; who does what is asked is the daemon's business"},
 	"internal/admission":     {[]string{"internal/near", "internal/store", "internal/store/storetest", "shaper"}, "it decides on values; who asks, over what, is no business of it"},
-	"internal/admission/api": {[]string{"internal/admission", "internal/httpd", "shaper"}, "it is requests and answers; whose classes they are is the daemon's business"},
+	"internal/admission/api": {[]string{"internal/admission", "internal/httpd", "internal/store", "shaper"}, "it is requests and answers; whose classes they are is the daemon's business"},
 	"internal/figures":       {nil, "it writes numbers, whatever they count"},
 	"internal/near":          {nil, "it compares words, whatever they name"},
 	"internal/top":           {[]string{"internal/admin", "internal/figures", "shaper"}, "a live view of what a daemon answers; it needs no policy and no datapath"},

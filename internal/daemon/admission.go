@@ -8,6 +8,7 @@ import (
 	"shaperd/internal/admission"
 	"shaperd/internal/admission/api"
 	"shaperd/internal/metrics"
+	"shaperd/internal/store"
 )
 
 // prepareAdmission binds the address if it is another.
@@ -48,19 +49,18 @@ func (d *daemon) commitAdmission(c *change) {
 
 // admissionClasses is what the policy lets programs take.
 func admissionClasses(p *configs.Policy) (all []admission.Class) {
+	outage, _ := store.ParseOutage(p.Shared.OnOutage) // where something is shared, newSharing has read it
 	for _, c := range p.Admission.Classes {
 		if c.Rate == 0 && c.PerHour == 0 {
 			continue // a percentage, and nobody says of what
 		}
 		all = append(all, admission.Class{
 			Name: c.Name, Rate: c.Rate, Burst: c.Burst, Requests: admission.RequestLimit{PerHour: c.PerHour, Burst: c.Requests},
-			Keys: p.Admission.Keys, Shared: c.Shared, OnOutage: outages[p.Shared.OnOutage],
+			Keys: p.Admission.Keys, Shared: c.Shared, OnOutage: outage,
 		})
 	}
 	return all
 }
-
-var outages = map[string]admission.Outage{"share": admission.Share, "open": admission.Open, "min": admission.Min, "closed": admission.Closed}
 
 // admissionSnapshot returns what was decided so far. Any goroutine may call it.
 func (d *daemon) admissionSnapshot() (all []metrics.Admission) {

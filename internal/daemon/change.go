@@ -56,7 +56,7 @@ func (d *daemon) prepare(p *configs.Policy, token string) (c *change, err error)
 	continued := d.match(p)
 	for i := range p.Relays {
 		r, config := continued[i], relayConfig(p, &p.Relays[i])
-		now := d.shares.relay(config, d.loops)
+		now := d.shares.relay(config, d.part(r))
 		switch {
 		case r == nil && d.rests(p.Relays[i].Name):
 			continue

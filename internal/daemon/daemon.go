@@ -61,6 +61,7 @@ type daemon struct {
 	state     string           // of the file's schedules, in force
 	sharing   *sharing         // nil for none
 	shares    shares           // in force
+	divided   division         // of these, where loops divide them otherwise than evenly
 	budgets   []lease.Budget   // that this host shares
 	alarm     *time.Timer      // rings when the clock may change what is in force
 	asked     chan func()      // what others have the owner do

@@ -29,7 +29,8 @@ func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
 	d.complain(s)
 	const nearly, all = 0.8, 0.97 // of the share: less is used when something else is in the way
 	sum, seen := map[lease.Holder]lease.Usage{}, map[source]sighting{}
-	held := s.held.Load()
+	needs := map[lease.Holder]map[source]need{}
+	held, v := s.held.Load(), d.view.Load()
 	if held == nil {
 		return sum
 	}
@@ -41,14 +42,20 @@ func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
 		now := sighting{bytes, time.Now(), waiting}
 		before, known := s.seen[from]
 		seen[from] = now
+		n := need{has: float64(rate), waiting: waiting}
 		if dt := now.at.Sub(before.at).Seconds(); known && bytes >= before.bytes && dt > 0 {
 			used, could := float64(bytes-before.bytes)*8, float64(rate)*dt
-			waiting = waiting && (used >= all*could || used >= nearly*could && before.waiting)
+			n.used = used / dt
+			n.waiting = waiting && (used >= all*could || used >= nearly*could && before.waiting)
 		}
+		if needs[from.Holder] == nil {
+			needs[from.Holder] = map[source]need{}
+		}
+		needs[from.Holder][from] = n
 		u := sum[from.Holder]
-		sum[from.Holder] = lease.Usage{Bytes: u.Bytes + bytes, Waiting: u.Waiting || waiting}
+		sum[from.Holder] = lease.Usage{Bytes: u.Bytes + bytes, Waiting: u.Waiting || n.waiting}
 	}
-	for _, r := range d.view.Load().loops {
+	for _, r := range v.loops {
 		st := r.Stats()
 		for _, l := range []*shaper.LinkStats{&st.Upload, &st.Download} {
 			for i := range l.Classes {
@@ -70,5 +77,12 @@ func (d *daemon) observe(s *sharing) map[lease.Holder]lease.Usage {
 		}
 	}
 	s.seen = seen
+	parts := division{}
+	for _, n := range needs {
+		parts.divide(n)
+	}
+	if err := d.redivide(parts, v); err != nil && d.tasks.ctx.Err() == nil {
+		d.Log.Error("parts of shared classes", "error", err)
+	}
 	return sum
 }

@@ -28,28 +28,28 @@ func linkOf(h lease.Holder) string { return h.Link + " " + h.Direction }
 type shares map[lease.Holder]shaper.Rate
 
 // classes returns the classes of a link with the shares in the place of budgets:
-// nothing of what is not there. So many loops divide each.
-func (s shares) classes(link string, all []shaper.Class, loops func(lease.Holder) int) []shaper.Class {
+// nothing of what is not there. The datapath has a part of each.
+func (s shares) classes(link string, all []shaper.Class, part func(lease.Holder) float64) []shaper.Class {
 	out := slices.Clone(all)
 	for i := range out {
 		c := &out[i]
 		if c.Budget > 0 {
 			h := holderOf(c.Name, link)
-			c.Rate = min(s[h], c.Budget) / shaper.Rate(max(loops(h), 1))
+			c.Rate = shaper.Rate(float64(min(s[h], c.Budget)) * part(h))
 			c.Ceil = c.Rate
 			if c.Burst > leastBurst { // the hosts' bursts together are the class's
 				c.Burst = max(leastBurst, shaper.Size(float64(c.Burst)*float64(c.Rate)/float64(c.Budget)))
 			}
 		}
-		c.Children = s.classes(link, c.Children, loops)
+		c.Children = s.classes(link, c.Children, part)
 	}
 	return out
 }
 
 // relay returns a relay's configuration with the shares.
-func (s shares) relay(c conn.Config, loops func(lease.Holder) int) conn.Config {
-	c.Upload.Classes = s.classes(c.Upload.Name, c.Upload.Classes, loops)
-	c.Download.Classes = s.classes(c.Download.Name, c.Download.Classes, loops)
+func (s shares) relay(c conn.Config, part func(lease.Holder) float64) conn.Config {
+	c.Upload.Classes = s.classes(c.Upload.Name, c.Upload.Classes, part)
+	c.Download.Classes = s.classes(c.Download.Name, c.Download.Classes, part)
 	return c
 }
 
@@ -57,10 +57,10 @@ func (s shares) relay(c conn.Config, loops func(lease.Holder) int) conn.Config {
 func (s shares) policy(p *configs.Policy) *configs.Policy {
 	out := *p
 	out.Interfaces = slices.Clone(p.Interfaces)
-	one := func(lease.Holder) int { return 1 }
+	all := func(lease.Holder) float64 { return 1 }
 	for i := range out.Interfaces {
 		for _, l := range []*shaper.Link{&out.Interfaces[i].Egress, &out.Interfaces[i].Ingress} {
-			l.Classes = s.classes(l.Name, l.Classes, one)
+			l.Classes = s.classes(l.Name, l.Classes, all)
 		}
 	}
 	return &out

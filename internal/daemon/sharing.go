@@ -62,7 +62,7 @@ func (d *daemon) newSharing(p *configs.Policy) (*sharing, error) {
 	if host = cmp.Or(p.Shared.Host, host); host == "" {
 		return nil, fmt.Errorf("%s: shared: name this host with the key host: %w", p.Name, err)
 	}
-	outage, err := lease.ParseOutage(p.Shared.OnOutage)
+	outage, err := store.ParseOutage(p.Shared.OnOutage)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +130,7 @@ func (d *daemon) rebudget() {
 		held[b.Holder] = true
 	}
 	d.sharing.held.Store(&held)
+	d.divided = nil
 	d.sharing.begun.Store(false)
 	d.sharing.Set(all)
 	if err := d.reshape(d.shares); err != nil {
@@ -159,7 +160,7 @@ func (d *daemon) reshape(next shares) error {
 	}
 	d.shares = next
 	for _, r := range slices.Concat(d.relays, d.retired()) {
-		now := next.relay(r.config, d.loops)
+		now := next.relay(r.config, d.part(r))
 		links := [2]shaper.Link{now.Upload, now.Download}
 		if reflect.DeepEqual(links, r.links) {
 			continue
@@ -175,16 +176,6 @@ func (d *daemon) reshape(next shares) error {
 // retired are the relays that accept nobody any more and have sessions.
 func (d *daemon) retired() []*relay {
 	return slices.DeleteFunc(slices.Clone(d.ending), (*relay).gone)
-}
-
-// loops is how many relays have a part of a share: one, and those of its name that drain.
-func (d *daemon) loops(h lease.Holder) (n int) {
-	for _, r := range slices.Concat(d.relays, d.retired()) {
-		if link := linkOf(h); r.config.Upload.Name == link || r.config.Download.Name == link {
-			n++
-		}
-	}
-	return n
 }
 
 // complain logs what is wrong, once, and when the Redis is well again. Admission

@@ -3,6 +3,7 @@ package lease
 import (
 	"time"
 
+	"shaperd/internal/store"
 	"shaperd/shaper"
 )
 
@@ -56,7 +57,7 @@ func (m mark) rate(to mark) shaper.Rate {
 func (h *holding) leased(now time.Time) bool { return h.answered > 0 && now.Before(h.end) }
 
 // due is the share that ought to be in force.
-func (h *holding) due(now time.Time, o Outage, lease time.Duration) shaper.Rate {
+func (h *holding) due(now time.Time, o store.Outage, lease time.Duration) shaper.Rate {
 	switch {
 	case h.leased(now):
 		return h.answer.grant
@@ -65,11 +66,11 @@ func (h *holding) due(now time.Time, o Outage, lease time.Duration) shaper.Rate 
 	}
 	var r shaper.Rate
 	switch o {
-	case Open:
+	case store.OutageOpen:
 		return h.budget.Rate
-	case Share:
+	case store.OutageShare:
 		r = h.fair()
-	case Min:
+	case store.OutageMin:
 		r = min(h.fair(), h.rate()/floor)
 	}
 	if h.answered > 0 && now.Before(h.end.Add(lease)) {
@@ -138,7 +139,7 @@ func (h *holding) demand() shaper.Rate {
 }
 
 // request says what the holder has and wants; until is what it was made of.
-func (h *holding) request(now time.Time, weight float64, lease time.Duration, o Outage) (r request, until mark) {
+func (h *holding) request(now time.Time, weight float64, lease time.Duration, o store.Outage) (r request, until mark) {
 	h.seq++
 	h.told, h.used = h.waiting(), h.demand()
 	r = request{
@@ -148,7 +149,7 @@ func (h *holding) request(now time.Time, weight float64, lease time.Duration, o 
 	switch {
 	case h.leased(now):
 		r.answered = h.answered
-	case o == Open:
+	case o == store.OutageOpen:
 		r.claim = min(h.share, h.fair())
 	}
 	return r, h.latest()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"shaperd/internal/store"
 	"shaperd/shaper"
 )
 
@@ -24,14 +25,14 @@ func TestTheSumNeverExceedsTheRate(t *testing.T) {
 			w.late, w.lost, w.copied, w.drifts = 3*time.Second, 0.1+0.2*float64(seed%3), 0.1, 0.005
 			weight := func() float64 { return float64(1 + w.random.IntN(4)) }
 			for range 2 + w.random.IntN(7) {
-				w.add(weight(), Closed, 0)
+				w.add(weight(), store.OutageClosed, 0)
 			}
 			used := shaper.Rate(0)
 			for range 400 {
 				h := w.hosts[w.random.IntN(len(w.hosts))]
 				switch n := w.random.IntN(40); {
 				case h.dead:
-					h.boot(weight(), Closed)
+					h.boot(weight(), store.OutageClosed)
 				case n < 20:
 					h.want([]shaper.Rate{0, shaper.Mbit, 10 * shaper.Mbit, 30 * shaper.Mbit, unlimited}[w.random.IntN(5)])
 				case n < 22:
@@ -59,7 +60,7 @@ func TestTheSumNeverExceedsTheRate(t *testing.T) {
 			w.down, w.lost, w.late, w.copied = false, 0, 0, 0
 			for _, h := range w.hosts {
 				if h.dead {
-					h.boot(weight(), Closed)
+					h.boot(weight(), store.OutageClosed)
 				}
 				h.want(unlimited)
 			}

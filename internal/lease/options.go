@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"shaperd/internal/store"
 	"shaperd/shaper"
 )
 
@@ -31,37 +32,6 @@ type Usage struct {
 	Waiting bool
 }
 
-// An Outage is what a host does whose lease has ended while Redis is away.
-type Outage int
-
-// Outages, in the words of the policy file.
-const (
-	Share  Outage = iota // the fair share of a host, as it was when Redis was last heard of
-	Min                  // one percent of the rate, or the fair share if that is less
-	Open                 // the whole rate, on every host
-	Closed               // nothing
-)
-
-var outages = [...]string{"share", "min", "open", "closed"}
-
-// String returns the word of the policy file.
-func (o Outage) String() string {
-	if o < 0 || int(o) >= len(outages) {
-		return fmt.Sprintf("Outage(%d)", int(o))
-	}
-	return outages[o]
-}
-
-// ParseOutage reads the word of the policy file.
-func ParseOutage(s string) (Outage, error) {
-	for i, word := range outages {
-		if s == word {
-			return Outage(i), nil
-		}
-	}
-	return 0, fmt.Errorf("on_outage %q: share, min, open or closed is right", s)
-}
-
 // DefaultPeriod is the time between two renewals. A lease is valid for periods of them.
 const (
 	DefaultPeriod = 500 * time.Millisecond
@@ -73,7 +43,7 @@ type Options struct {
 	Cluster, Host string
 	Weight        float64       // of this host's holders beside others'; 0 means 1
 	Period        time.Duration // 0 means DefaultPeriod; the same on all hosts
-	OnOutage      Outage
+	OnOutage      store.Outage
 
 	// Observe returns what all holders' traffic did. Run calls it several times
 	// in a period. A holder that is not in it did nothing.
@@ -103,7 +73,7 @@ func (o *Options) complete() error {
 	if o.Period == 0 {
 		o.Period = DefaultPeriod
 	}
-	if o.Period < 0 || o.OnOutage < Share || o.OnOutage > Closed {
+	if o.Period < 0 || o.OnOutage < store.OutageShare || o.OnOutage > store.OutageClosed {
 		return fmt.Errorf("shared classes: period %v or outage %v is not right", o.Period, o.OnOutage)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"shaperd/internal/store"
 	"shaperd/shaper"
 )
 
@@ -17,7 +18,7 @@ func TestWithoutRedisHostsKeepTheirFairSharesAndNoMoreThanTheRate(t *testing.T) 
 				w.never()
 				w.lost, w.drifts = 0.1, 0.005
 				for i := range 5 {
-					w.add(float64(1+i%2), Share, unlimited)
+					w.add(float64(1+i%2), store.OutageShare, unlimited)
 				}
 				w.hosts[0].want(0)
 				w.run(learned + 4*DefaultPeriod)
@@ -48,7 +49,7 @@ func TestWithoutRedisHostsKeepTheirFairSharesAndNoMoreThanTheRate(t *testing.T) 
 }
 
 func TestWithoutRedisEachModeDoesWhatItSays(t *testing.T) {
-	for o, want := range map[Outage]shaper.Rate{Share: 50 * shaper.Mbit, Min: shaper.Mbit, Open: 100 * shaper.Mbit, Closed: 0} {
+	for o, want := range map[store.Outage]shaper.Rate{store.OutageShare: 50 * shaper.Mbit, store.OutageMin: shaper.Mbit, store.OutageOpen: 100 * shaper.Mbit, store.OutageClosed: 0} {
 		t.Run(o.String(), func(t *testing.T) {
 			w := newWorld(t, 100*shaper.Mbit, 1)
 			a, b := w.add(1, o, unlimited), w.add(1, o, unlimited)
@@ -73,7 +74,7 @@ func TestWithoutRedisEachModeDoesWhatItSays(t *testing.T) {
 }
 
 func TestAHostThatNeverHeardOfRedisHasLittle(t *testing.T) {
-	for o, want := range map[Outage]shaper.Rate{Share: shaper.Mbit, Min: shaper.Mbit, Open: 100 * shaper.Mbit, Closed: 0} {
+	for o, want := range map[store.Outage]shaper.Rate{store.OutageShare: shaper.Mbit, store.OutageMin: shaper.Mbit, store.OutageOpen: 100 * shaper.Mbit, store.OutageClosed: 0} {
 		w := newWorld(t, 100*shaper.Mbit, 1)
 		w.down = true
 		a := w.add(1, o, unlimited)
@@ -88,7 +89,7 @@ func TestAHostThatNeverHeardOfRedisHasLittle(t *testing.T) {
 }
 
 func TestAHostThatIsCutOffAloneExceedsByItsFairShareAtMost(t *testing.T) {
-	for o, excess := range map[Outage]shaper.Rate{Share: 25 * shaper.Mbit, Min: shaper.Mbit, Closed: 0, Open: 100 * shaper.Mbit} {
+	for o, excess := range map[store.Outage]shaper.Rate{store.OutageShare: 25 * shaper.Mbit, store.OutageMin: shaper.Mbit, store.OutageClosed: 0, store.OutageOpen: 100 * shaper.Mbit} {
 		t.Run(o.String(), func(t *testing.T) {
 			w := newWorld(t, 100*shaper.Mbit, 1)
 			for range 4 {
@@ -113,10 +114,10 @@ func TestAHostThatIsCutOffAloneExceedsByItsFairShareAtMost(t *testing.T) {
 func TestAfterALossOfTheStateSharesGoOnAndNobodyElseGetsAny(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 1)
 	w.never()
-	a, b := w.add(1, Share, unlimited), w.add(1, Share, unlimited)
+	a, b := w.add(1, store.OutageShare, unlimited), w.add(1, store.OutageShare, unlimited)
 	w.run(learned)
 	w.redis.Do("DEL", w.key)
-	c := w.add(1, Share, unlimited)
+	c := w.add(1, store.OutageShare, unlimited)
 	lost := w.now
 	w.each = func() {
 		if a.using != 50*shaper.Mbit || b.using != 50*shaper.Mbit || c.using != 0 {
@@ -132,7 +133,7 @@ func TestAfterALossOfTheStateSharesGoOnAndNobodyElseGetsAny(t *testing.T) {
 
 func TestANewRateIsInForceEverywhereAndOldPoliciesDisagree(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 1)
-	a, b := w.add(1, Share, unlimited), w.add(1, Share, unlimited)
+	a, b := w.add(1, store.OutageShare, unlimited), w.add(1, store.OutageShare, unlimited)
 	w.run(learned)
 	change := func(h *host, rate shaper.Rate, version int64) {
 		h.budget.Rate, h.budget.Version = rate, version
@@ -168,20 +169,20 @@ func TestANewRateIsInForceEverywhereAndOldPoliciesDisagree(t *testing.T) {
 func TestAHostThatEndsGivesItsShareBackAtOnce(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 1)
 	w.never()
-	a, b := w.add(1, Share, unlimited), w.add(1, Share, unlimited)
+	a, b := w.add(1, store.OutageShare, unlimited), w.add(1, store.OutageShare, unlimited)
 	w.run(learned)
 	b.die(true)
 	w.run(2 * DefaultPeriod)
 	if a.using != 100*shaper.Mbit {
 		t.Errorf("a has %v after b has ended", a.using)
 	}
-	b.boot(1, Share)
+	b.boot(1, store.OutageShare)
 	w.run(2 * DefaultPeriod)
 	checkFair(t, w, "after a restart")
 	a.die(true)
 	b.die(true)
 	w.run(time.Minute)
-	a.boot(1, Share)
+	a.boot(1, store.OutageShare)
 	w.run(DefaultPeriod)
 	if a.using != 100*shaper.Mbit {
 		t.Errorf("a has %v: nothing is unknown after all leases were given back", a.using)
@@ -190,7 +191,7 @@ func TestAHostThatEndsGivesItsShareBackAtOnce(t *testing.T) {
 
 func TestLeasesOfHoldersThatStayAreKept(t *testing.T) {
 	w := newWorld(t, 100*shaper.Mbit, 1)
-	a := w.add(1, Share, unlimited)
+	a := w.add(1, store.OutageShare, unlimited)
 	w.run(learned)
 	other := Budget{Holder: Holder{"web", "download", "relay other"}, Rate: w.rate, Version: 1}
 	a.core.set(a.clock(), []Budget{a.budget, other})

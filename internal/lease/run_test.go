@@ -43,7 +43,7 @@ func (r *running) look() Usage {
 	return Usage{Waiting: true}
 }
 
-func (c *cluster) run(host string, o store.Options, outage Outage, budgets ...Budget) *running {
+func (c *cluster) run(host string, o store.Options, outage store.Outage, budgets ...Budget) *running {
 	c.t.Helper()
 	s, err := store.New(o)
 	if err != nil {
@@ -128,8 +128,8 @@ func budget(rate shaper.Rate) Budget { return Budget{Holder: web, Rate: rate, Ve
 func TestHostsShareARateThroughARealRedis(t *testing.T) {
 	t.Parallel()
 	r, c := storetest.Start(t), newCluster(t)
-	o := store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}
-	a, b := c.run("r1", o, Share, budget(100*shaper.Mbit)), c.run("r2", o, Share, budget(100*shaper.Mbit))
+	o := store.Options{Backoff: DefaultPeriod, Addrs: []string{r.Addr()}}
+	a, b := c.run("r1", o, store.OutageShare, budget(100*shaper.Mbit)), c.run("r2", o, store.OutageShare, budget(100*shaper.Mbit))
 	a.await(t, "learning", has(Learning, 0))
 	a.await(t, "half", has(Leased, 50*shaper.Mbit))
 	b.await(t, "half", has(Leased, 50*shaper.Mbit))
@@ -172,8 +172,8 @@ func TestRedisComesAndGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, c := storetest.Start(t), newCluster(t)
-			o := store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}
-			a, b := c.run("r1", o, Share, budget(100*shaper.Mbit)), c.run("r2", o, Min, budget(100*shaper.Mbit))
+			o := store.Options{Backoff: DefaultPeriod, Addrs: []string{r.Addr()}}
+			a, b := c.run("r1", o, store.OutageShare, budget(100*shaper.Mbit)), c.run("r2", o, store.OutageMin, budget(100*shaper.Mbit))
 			a.await(t, "half", has(Leased, 50*shaper.Mbit))
 			b.await(t, "half", has(Leased, 50*shaper.Mbit))
 			tt.away(r)
@@ -197,10 +197,10 @@ func TestRedisComesAndGoes(t *testing.T) {
 func TestHostsFindRedisBeforeItHasLearned(t *testing.T) {
 	t.Parallel()
 	r, c := storetest.Start(t), newCluster(t)
-	o := store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}
+	o := store.Options{Backoff: DefaultPeriod, Addrs: []string{r.Addr()}}
 	var all []*running
 	for i := range 8 { // so many that with longer pauses one is nearly always late
-		all = append(all, c.run(fmt.Sprint("r", i), o, Share, budget(80*shaper.Mbit)))
+		all = append(all, c.run(fmt.Sprint("r", i), o, store.OutageShare, budget(80*shaper.Mbit)))
 	}
 	for _, h := range all {
 		h.await(t, "an eighth", has(Leased, 10*shaper.Mbit))
@@ -237,7 +237,7 @@ func TestAWrongPasswordIsAnOutageFromTheStart(t *testing.T) {
 		}
 	}
 	write("wrong")
-	a := c.run("r1", store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}, PasswordFile: path}, Share, budget(100*shaper.Mbit))
+	a := c.run("r1", store.Options{Backoff: DefaultPeriod, Addrs: []string{r.Addr()}, PasswordFile: path}, store.OutageShare, budget(100*shaper.Mbit))
 	a.await(t, "the floor", has(AtOutage, shaper.Mbit))
 	if s := a.Status(); !strings.Contains(s.Problem, "correct the password file") {
 		t.Errorf("problem %q", s.Problem)
@@ -249,8 +249,8 @@ func TestAWrongPasswordIsAnOutageFromTheStart(t *testing.T) {
 func TestAFailoverIsSurvived(t *testing.T) {
 	t.Parallel()
 	s, c := storetest.StartSentinels(t), newCluster(t)
-	o := store.Options{Backoff: DefaultPeriod, URLs: []string{s.URL()}, Sentinel: s.Name}
-	a, b := c.run("r1", o, Share, budget(100*shaper.Mbit)), c.run("r2", o, Share, budget(100*shaper.Mbit))
+	o := store.Options{Backoff: DefaultPeriod, Addrs: []string{s.Addr()}, Sentinel: s.Name}
+	a, b := c.run("r1", o, store.OutageShare, budget(100*shaper.Mbit)), c.run("r2", o, store.OutageShare, budget(100*shaper.Mbit))
 	a.await(t, "half", has(Leased, 50*shaper.Mbit))
 	b.await(t, "half", has(Leased, 50*shaper.Mbit))
 	s.Failover()
@@ -273,7 +273,7 @@ func TestTrafficCostsNoMoreThanFourRoundTripsASecond(t *testing.T) {
 		budgets = append(budgets, b)
 	}
 	started := time.Now()
-	a := c.run("r1", store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}, Share, budgets...)
+	a := c.run("r1", store.Options{Backoff: DefaultPeriod, Addrs: []string{r.Addr()}}, store.OutageShare, budgets...)
 	a.mu.Lock()
 	bytes, n := uint64(0), 0
 	a.traffic = func() Usage { // as restless as can be
@@ -295,12 +295,12 @@ func TestTrafficCostsNoMoreThanFourRoundTripsASecond(t *testing.T) {
 func TestAShareThatCannotBeAppliedIsNotCountedAsInForce(t *testing.T) {
 	t.Parallel()
 	r, c := storetest.Start(t), newCluster(t)
-	a := c.run("r1", store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}, Share, budget(100*shaper.Mbit))
+	a := c.run("r1", store.Options{Backoff: DefaultPeriod, Addrs: []string{r.Addr()}}, store.OutageShare, budget(100*shaper.Mbit))
 	a.await(t, "everything", has(Leased, 100*shaper.Mbit))
 	a.mu.Lock()
 	a.refuse = errors.New("device is gone")
 	a.mu.Unlock()
-	b := c.run("r2", store.Options{Backoff: DefaultPeriod, URLs: []string{r.URL()}}, Share, budget(100*shaper.Mbit))
+	b := c.run("r2", store.Options{Backoff: DefaultPeriod, Addrs: []string{r.Addr()}}, store.OutageShare, budget(100*shaper.Mbit))
 	a.await(t, "a target of half", func(h HolderStatus) bool { return h.Target <= 50*shaper.Mbit })
 	renewed := b.Status().Renewals
 	b.await(t, "some renewals", func(h HolderStatus) bool {
@@ -319,7 +319,7 @@ func TestAShareThatCannotBeAppliedIsNotCountedAsInForce(t *testing.T) {
 }
 
 func TestOptionsOfAHostAreChecked(t *testing.T) {
-	s, err := store.New(store.Options{Backoff: DefaultPeriod, URLs: []string{"redis://127.0.0.1"}})
+	s, err := store.New(store.Options{Backoff: DefaultPeriod, Addrs: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,20 +341,12 @@ func TestOptionsOfAHostAreChecked(t *testing.T) {
 	if _, err := New(s, good); err != nil {
 		t.Error(err)
 	}
-	slow, err := store.New(store.Options{URLs: []string{"redis://127.0.0.1"}})
+	slow, err := store.New(store.Options{Addrs: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer slow.Close()
 	if _, err := New(slow, good); err == nil || err.Error() != "shared classes: the store may pause for 3s, which is more than the period of 500ms" {
 		t.Errorf("New with long pauses = %v", err)
-	}
-	for _, o := range []Outage{Share, Min, Open, Closed} {
-		if got, err := ParseOutage(o.String()); err != nil || got != o {
-			t.Errorf("ParseOutage(%v) = %v, %v", o, got, err)
-		}
-	}
-	if _, err := ParseOutage("fair"); err == nil || err.Error() != `on_outage "fair": share, min, open or closed is right` {
-		t.Error(err)
 	}
 }

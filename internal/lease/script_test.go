@@ -25,7 +25,7 @@ type bench struct {
 func newBench(t testing.TB) *bench {
 	t.Helper()
 	r := storetest.Start(t)
-	s, err := store.New(store.Options{URLs: []string{r.URL()}, Timeout: 20 * time.Second})
+	s, err := store.New(store.Options{Addrs: []string{r.Addr()}, Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ const testPatience = store.DefaultTimeout
 func newWorld(t testing.TB, rate shaper.Rate, seed uint64) *world {
 	t.Helper()
 	r := storetest.Start(t)
-	s, err := store.New(store.Options{URLs: []string{r.URL()}, Timeout: 20 * time.Second})
+	s, err := store.New(store.Options{Addrs: []string{r.Addr()}, Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func newWorld(t testing.TB, rate shaper.Rate, seed uint64) *world {
 	}
 }
 
-func (w *world) add(weight float64, o Outage, demand shaper.Rate) *host {
+func (w *world) add(weight float64, o store.Outage, demand shaper.Rate) *host {
 	h := &host{w: w, name: fmt.Sprintf("r%d", len(w.hosts)+1), demand: demand, holder: Holder{"web", "download", "relay web"}}
 	h.drift = (2*w.random.Float64() - 1) * w.drifts
 	h.skew = time.Duration(w.random.Int64N(int64(1000 * time.Hour)))
@@ -92,7 +92,7 @@ func (w *world) add(weight float64, o Outage, demand shaper.Rate) *host {
 }
 
 // boot starts the daemon of a host.
-func (h *host) boot(weight float64, o Outage) {
+func (h *host) boot(weight float64, o store.Outage) {
 	options := Options{Cluster: "edge", Host: h.name, Weight: weight, Period: DefaultPeriod, OnOutage: o}
 	h.core = newCore(options, testPatience)
 	h.core.random = h.w.random.Float64

@@ -92,9 +92,9 @@ func (s *Store) explain(err error) *AwayError {
 	if p, ok := errors.AsType[*AwayError](err); ok {
 		return p
 	}
-	p := &AwayError{Server: s.place.String(), Err: err}
+	p := &AwayError{Server: s.at(), Err: err}
 	if s.sentinel != "" {
-		p.Server = fmt.Sprintf("%q of Sentinels %s", s.sentinel, s.place)
+		p.Server = fmt.Sprintf("%q of Sentinels %s", s.sentinel, s.at())
 	}
 	if s.sentinel != "" && errors.Is(err, redis.Nil) { // of a Sentinel, wrapped
 		p.What, p.Cure, p.Err = "unknown", "name a master that the Sentinels watch", errors.New("the Sentinels know no such master")

@@ -88,7 +88,7 @@ func TestARequestThatIsNotPermittedKeepsNoOtherOut(t *testing.T) {
 }
 
 func TestOldServersAreNamed(t *testing.T) {
-	s, err := New(Options{URLs: []string{"redis://h"}})
+	s, err := New(Options{Addrs: []string{"h"}})
 	if err != nil {
 		t.Fatal(err)
 	}

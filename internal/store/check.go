@@ -26,7 +26,7 @@ var oldest = [2]int{5, 0}
 // Check asks the server about itself. It returns an *AwayError for a server that is
 // of no use, with what is known of it till then. It blocks for a few requests.
 func (s *Store) Check(ctx context.Context) (Report, error) {
-	r := Report{Server: s.place.String(), Mode: s.mode()}
+	r := Report{Server: s.at(), Mode: s.mode()}
 	for i := range 4 {
 		start := time.Now()
 		if err := s.client.Ping(ctx).Err(); err != nil {
@@ -71,7 +71,7 @@ func (s *Store) mode() string {
 	switch {
 	case s.sentinel != "":
 		return "sentinel"
-	case len(s.place.addrs) > 1:
+	case len(s.addrs) > 1:
 		return "cluster"
 	default:
 		return "standalone"

@@ -14,7 +14,7 @@ import (
 // count as away for others.
 func TestTooManyRequestsAtOnceAreNoOutage(t *testing.T) {
 	r := storetest.Start(t)
-	s := open(t, store.Options{URLs: []string{r.URL()}, Timeout: 3 * time.Second})
+	s := open(t, store.Options{Addrs: []string{r.Addr()}, Timeout: 3 * time.Second})
 	var busy sync.WaitGroup
 	for range s.Connections() {
 		busy.Go(func() { // until something is there

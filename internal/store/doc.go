@@ -1,6 +1,6 @@
 // Package store is the Redis or Valkey that the hosts of a cluster share:
 //
-//	s, err := store.New(store.Options{URLs: []string{"rediss://shaperd@10.0.0.9:6379"}, PasswordFile: path})
+//	s, err := store.New(store.Options{Addrs: []string{"10.0.0.9:6379"}, PasswordFile: path})
 //	defer s.Close()
 //	call := &store.Call{Script: script, Keys: []string{"shaperd:{edge:web:download}:lease"}, Args: []any{"r1"}}
 //	err = s.Do(ctx, call) // one round trip, whatever the number of calls

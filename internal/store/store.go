@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -21,12 +22,17 @@ const DefaultTimeout = 100 * time.Millisecond
 
 // Options say where the cluster's Redis is.
 type Options struct {
-	// URLs are redis://user@host:port/db, or rediss:// for TLS. One is a server of
-	// its own; several with Sentinel are Sentinels; several without are nodes of a
-	// Redis Cluster. They differ in host and port only.
-	URLs []string
+	// Addrs are host:port. One is a server of its own; several with Sentinel are
+	// Sentinels; several without are nodes of a Redis Cluster, which has no DB but 0.
+	Addrs []string
 	// Sentinel is the name of the master that the Sentinels watch; "" for none.
 	Sentinel string
+	// TLS is spoken with all of them, or with none.
+	TLS bool
+	// User is an ACL user; "" for the default one.
+	User string
+	// DB is the number of a database.
+	DB int
 	// PasswordFile holds the user's password, in one line; "" for none. It is read
 	// again for each connection, so that a password can change. Sentinels are
 	// asked without one.
@@ -49,7 +55,7 @@ const connections = 32
 // A Store is a connection to the Redis that a cluster shares.
 type Store struct {
 	client   redis.UniversalClient
-	place    place
+	addrs    []string
 	sentinel string
 	timeout  time.Duration
 	breaker  *breaker
@@ -62,19 +68,15 @@ var quiet = sync.OnceFunc(logging.Disable)
 // options, or in a file that they name. The caller must call Close.
 func New(o Options) (*Store, error) {
 	quiet()
-	at, err := parsePlace(o.URLs, o.Sentinel != "")
-	if err != nil {
-		return nil, err
-	}
-	if len(o.URLs) > 1 && o.Sentinel == "" && at.db != 0 {
-		return nil, fmt.Errorf("redis URL %q: a Redis Cluster has database 0 only: leave out /%d", o.URLs[0], at.db)
+	if len(o.Addrs) == 0 {
+		return nil, errors.New("redis: no address")
 	}
 	timeout := o.Timeout
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
 	u := &redis.UniversalOptions{
-		Addrs: at.addrs, MasterName: o.Sentinel, DB: at.db, Username: at.user,
+		Addrs: o.Addrs, MasterName: o.Sentinel, DB: o.DB, Username: o.User,
 		DisableIdentity: true, Protocol: 2,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 
@@ -91,23 +93,26 @@ func New(o Options) (*Store, error) {
 		}
 		u.CredentialsProviderContext = func(context.Context) (string, string, error) {
 			password, err := readPassword(o.PasswordFile)
-			return at.user, password, err
+			return o.User, password, err
 		}
 	}
-	if at.tls {
+	if o.TLS {
 		u.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 		if o.CAFile != "" {
-			if u.TLSConfig.RootCAs, err = readCertificates(o.CAFile); err != nil {
+			pool, err := readCertificates(o.CAFile)
+			if err != nil {
 				return nil, err
 			}
+			u.TLSConfig.RootCAs = pool
 		}
-	} else if o.CAFile != "" {
-		return nil, fmt.Errorf("redis CA file %q: the URL has no TLS: write rediss:// or leave the file out", o.CAFile)
 	}
-	s := &Store{client: redis.NewUniversalClient(u), place: at, sentinel: o.Sentinel, timeout: timeout, breaker: newBreaker(cmp.Or(o.Backoff, DefaultBackoff))}
+	s := &Store{client: redis.NewUniversalClient(u), addrs: o.Addrs, sentinel: o.Sentinel, timeout: timeout, breaker: newBreaker(cmp.Or(o.Backoff, DefaultBackoff))}
 	s.client.AddHook(guard{s})
 	return s, nil
 }
+
+// at names the servers in messages.
+func (s *Store) at() string { return strings.Join(s.addrs, ", ") }
 
 // Client is the library's client, for single commands. Its requests have the
 // deadline and the circuit breaker, and their errors are explained.

@@ -54,15 +54,16 @@ func TestRedisOverTLS(t *testing.T) {
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	l.Close()
 	plain := storetest.Start(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
-	for _, tt := range []struct{ name, url, ca, want string }{
-		{"its authority", "rediss://127.0.0.1:" + port, cert, ""},
-		{"another authority", "rediss://127.0.0.1:" + port, other, "its certificate is of an unknown authority"},
-		{"the system's authorities", "rediss://127.0.0.1:" + port, "", "its certificate is of an unknown authority"},
-		{"another name", "rediss://localhost:" + port, cert, "its certificate is another host's"},
-		{"no TLS there", "rediss://" + plain.Addr(), cert, "whether both ends speak TLS"},
-		{"TLS there", "redis://127.0.0.1:" + port, "", "whether it wants TLS"},
+	const plaintext = "TLS there"
+	for _, tt := range []struct{ name, addr, ca, want string }{
+		{"its authority", "127.0.0.1:" + port, cert, ""},
+		{"another authority", "127.0.0.1:" + port, other, "its certificate is of an unknown authority"},
+		{"the system's authorities", "127.0.0.1:" + port, "", "its certificate is of an unknown authority"},
+		{"another name", "localhost:" + port, cert, "its certificate is another host's"},
+		{"no TLS there", plain.Addr(), cert, "whether both ends speak TLS"},
+		{plaintext, "127.0.0.1:" + port, "", "whether it wants TLS"},
 	} {
-		s := open(t, store.Options{URLs: []string{tt.url}, CAFile: tt.ca, Timeout: 2 * time.Second})
+		s := open(t, store.Options{Addrs: []string{tt.addr}, TLS: tt.name != plaintext, CAFile: tt.ca, Timeout: 2 * time.Second})
 		_, err := s.Check(t.Context())
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)

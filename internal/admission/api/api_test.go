@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"shaperd/internal/admission"
+	"shaperd/internal/store"
 	"shaperd/shaper"
 )
 
@@ -27,7 +28,7 @@ var classes = []admission.Class{
 	{Name: "api", Requests: admission.RequestLimit{PerHour: 60, Burst: 5}},
 	{Name: "few", Requests: admission.RequestLimit{PerHour: 60, Burst: 5}, Keys: 1},
 	{Name: "slow", Requests: admission.RequestLimit{PerHour: 240, Burst: 5}},
-	{Name: "mirror", Rate: shaper.Mbit, Burst: 10_000, Shared: true, OnOutage: admission.Closed},
+	{Name: "mirror", Rate: shaper.Mbit, Burst: 10_000, Shared: true, OnOutage: store.OutageClosed},
 }
 
 func newAdmission(t *testing.T) *admission.Admission {

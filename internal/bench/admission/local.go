@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const policy = `
@@ -51,60 +52,100 @@ func local(ctx context.Context, o options, dir string) error {
 	return nil
 }
 
-// load asks on all connections for a time.
+const body = `{"cost":1}`
+
+// load asks on all connections for a time, one request after another on each. It is
+// one thread with nothing made for a request: what is measured is the daemon.
 func load(ctx context.Context, socket string, length time.Duration) (perSecond float64, p99 time.Duration, err error) {
-	var (
-		mu  sync.Mutex
-		all []time.Duration
-		wg  sync.WaitGroup
-	)
-	began := time.Now()
-	for range connections {
-		wg.Go(func() {
-			took, one := asker(ctx, socket, began.Add(length))
-			mu.Lock()
-			defer mu.Unlock()
-			all, err = append(all, took...), errors.Join(err, one)
-		})
-	}
-	wg.Wait()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return 0, 0, err
 	}
+	defer unix.Close(poll)
+	request := fmt.Appendf(nil, "POST /v1/classes/api/take HTTP/1.1\r\nHost: shaperd\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	all := make([]asker, connections)
+	began := time.Now()
+	for i := range all {
+		if err := all[i].dial(poll, socket, i); err != nil {
+			return 0, 0, err
+		}
+		defer unix.Close(all[i].fd)
+		if err := all[i].ask(request, began); err != nil {
+			return 0, 0, err
+		}
+	}
+	took := make([]time.Duration, 0, 100_000*int(length/time.Second+1))
+	events := make([]unix.EpollEvent, connections)
+	for now := began; now.Before(began.Add(length)) && ctx.Err() == nil; {
+		n, err := unix.EpollWait(poll, events, 1000)
+		if err != nil && err != unix.EINTR { //nolint:errorlint // it is the kernel's
+			return 0, 0, err
+		}
+		for i := range max(n, 0) {
+			c := &all[events[i].Fd]
+			done, err := c.answered()
+			if err != nil {
+				return 0, 0, err
+			}
+			if !done {
+				continue
+			}
+			now = time.Now()
+			took = append(took, now.Sub(c.asked))
+			if err := c.ask(request, now); err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	if len(took) == 0 {
+		return 0, 0, errors.New("nothing is answered")
+	}
 	elapsed := time.Since(began)
-	slices.Sort(all)
-	return float64(len(all)) / elapsed.Seconds(), all[len(all)*99/100], nil
+	slices.Sort(took)
+	return float64(len(took)) / elapsed.Seconds(), took[len(took)*99/100], nil
 }
 
-const body = `{"cost":1}`
+// An asker is a connection that waits for an answer.
+type asker struct {
+	fd     int
+	asked  time.Time
+	answer [4 << 10]byte
+	n      int
+}
 
-// asker asks one request after another, with nothing made for each: what is measured is the daemon.
-func asker(ctx context.Context, socket string, until time.Time) (took []time.Duration, err error) {
-	c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+func (c *asker) dial(poll int, socket string, i int) (err error) {
+	if c.fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return err
+	}
+	if err = unix.Connect(c.fd, &unix.SockaddrUnix{Name: socket}); err == nil {
+		err = unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(i)})
+	}
 	if err != nil {
-		return nil, err
+		unix.Close(c.fd)
 	}
-	defer c.Close()
-	request := fmt.Appendf(nil, "POST /v1/classes/api/take HTTP/1.1\r\nHost: shaperd\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	answer := make([]byte, 4<<10)
-	for now := time.Now(); now.Before(until) && ctx.Err() == nil; {
-		if _, err := c.Write(request); err != nil {
-			return nil, err
-		}
-		n := 0
-		for !bytes.HasSuffix(answer[:n], []byte("}\n")) {
-			m, err := c.Read(answer[n:])
-			if err != nil {
-				return nil, err
-			}
-			n += m
-		}
-		if !bytes.HasPrefix(answer, []byte("HTTP/1.1 200")) {
-			return nil, fmt.Errorf("answered: %s", answer[:n])
-		}
-		end := time.Now()
-		took = append(took, end.Sub(now))
-		now = end
+	return err
+}
+
+func (c *asker) ask(request []byte, now time.Time) error {
+	c.asked, c.n = now, 0
+	_, err := unix.Write(c.fd, request)
+	return err
+}
+
+// answered takes what is there, and reports whether it is all of the answer.
+func (c *asker) answered() (bool, error) {
+	n, err := unix.Read(c.fd, c.answer[c.n:])
+	if err != nil || n == 0 {
+		return false, fmt.Errorf("the daemon has closed: %w", err)
 	}
-	return took, nil
+	c.n += n
+	switch {
+	case !bytes.HasSuffix(c.answer[:c.n], []byte("}\n")):
+		return false, nil
+	case !bytes.HasPrefix(c.answer[:c.n], []byte("HTTP/1.1 200")):
+		return false, fmt.Errorf("answered: %s", c.answer[:c.n])
+	}
+	return true, nil
 }

@@ -136,7 +136,7 @@ type shaperdHost struct {
 }
 
 func newAdmission() (*shaperdHost, error) {
-	s, err := store.New(store.Options{URLs: []string{"redis://127.0.0.1:" + port}, Timeout: time.Second})
+	s, err := store.New(store.Options{Addrs: []string{"127.0.0.1:" + port}, Timeout: time.Second})
 	if err != nil {
 		return nil, err
 	}

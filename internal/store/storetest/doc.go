@@ -1,7 +1,7 @@
 // Package storetest runs real Redis servers for tests:
 //
 //	redis := storetest.Start(t)
-//	s, err := store.New(store.Options{URLs: []string{redis.URL()}})
+//	s, err := store.New(store.Options{Addrs: []string{redis.Addr()}})
 //	redis.Pause() // hangs as an overloaded one does
 //
 // A server listens on a free port of the loopback, saves nothing, and is killed

@@ -44,9 +44,9 @@ func StartSentinels(t testing.TB) *Sentinels {
 	return nil
 }
 
-// URL is the Sentinel's address as a URL.
-func (s *Sentinels) URL() string {
-	return "redis://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+// Addr is the Sentinel's address.
+func (s *Sentinels) Addr() string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 }
 
 // Failover kills the master and returns when the Sentinel has made the replica the master.
