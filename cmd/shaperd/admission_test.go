@@ -56,7 +56,8 @@ func TestTakeRunsTheCommandOnceAdmitted(t *testing.T) {
 	for _, args := range []string{"take api", "take --requests 1", "take api --requests 1 --bytes 1kb", "take api --requests 0", "take api --bytes 1mbps", "take api --requests 1 command"} {
 		output(t, 2, strings.Fields(args)...)
 	}
-	if got := p.asks(0, "status"); !regexp.MustCompile(`api +2/h +3 +this host +4 +\d+ +0 +1\n`).MatchString(got) {
+	got := p.asks(0, "status") // 64kb of the policy are 64kib, which can be typed too
+	if !regexp.MustCompile(`CLASS +RATE +BURST +OF +GRANTED +REFUSED +TOO LARGE +KEYS\n  api +2/h +3 +this host +4 +\d+ +1 +1\n(.*\n)* +backup +80mbit +64kib +this host +1 `).MatchString(got) {
 		t.Errorf("status says nothing of it:\n%s", got)
 	}
 }

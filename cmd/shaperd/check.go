@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -22,14 +24,18 @@ not give is derived, and marked with a star: for an interface with an MTU of 150
 plan shows it for those that there are. With schedules the rates are those of now,
 and what changes next comes last.
 
+Files that a policy names, such as token_file, are those of the host that runs it:
+where one cannot be read here, that is a warning.
+
 It exits with 1 if a file has an error.`
 
 // A checkResult is what was found in one file.
 type checkResult struct {
-	File   string           `json:"file"`
-	Valid  bool             `json:"valid"`
-	Errors []*configs.Error `json:"errors,omitempty"`
-	Policy *policyView      `json:"policy,omitempty"` // of a valid file
+	File     string           `json:"file"`
+	Valid    bool             `json:"valid"`
+	Errors   []*configs.Error `json:"errors,omitempty"`
+	Warnings []*configs.Error `json:"warnings,omitempty"` // of a valid file
+	Policy   *policyView      `json:"policy,omitempty"`   // likewise
 
 	err error
 }
@@ -75,7 +81,7 @@ func checkFile(name string, now time.Time) checkResult {
 		r.Policy, err = viewPolicy(p, nil, now)
 	}
 	if err == nil {
-		r.Valid = true
+		r.Valid, r.Warnings = true, unread(p)
 		return r
 	}
 	r.err = err
@@ -89,12 +95,35 @@ func checkFile(name string, now time.Time) checkResult {
 	return r
 }
 
+// unread are the files that the policy names and that cannot be read here.
+func unread(p *configs.Policy) (all []*configs.Error) {
+	for _, f := range p.Files() {
+		_, err := os.ReadFile(f.Path)
+		text, cure := fmt.Sprintf("%s %q: %v", f.Key, f.Path, errors.Unwrap(err)), "name a file that shaperd can read"
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, fs.ErrNotExist):
+			cure = "write it on each host that runs the policy: shaperd does not start without"
+		case errors.Is(err, fs.ErrPermission):
+			cure = "check as root or as the service's user to be sure that shaperd can read it"
+		}
+		all = append(all, f.Wrong(text, cure))
+	}
+	return all
+}
+
 func (r checkResult) print(stdout, stderr io.Writer, quiet, first bool) {
 	if r.err != nil {
 		fmt.Fprintln(stderr, r.err)
 	}
 	if quiet || !r.Valid {
 		return
+	}
+	for _, w := range r.Warnings {
+		warning := *w
+		warning.Message = "warning: " + w.Message
+		fmt.Fprintln(stderr, warning.Detail())
 	}
 	s := styleOf(stdout)
 	if !first {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,6 +59,10 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"run -c", "--config has no value: write --config FILE"},
 		{"run -x", "unknown flag -x"},
 		{"run shaperd.yaml", `run: "shaperd.yaml" is an argument too many: a policy file is given with --config`},
+		{"doctor --config good.yaml", "unknown flag --config: the policy file is an argument: shaperd doctor FILE\nusage: shaperd doctor [FILE] [flags]"},
+		{"plan -c good.yaml", "unknown flag -c: the policy file is an argument: shaperd plan FILE"},
+		{"check --config=good.yaml", "unknown flag --config: the policy file is an argument: shaperd check FILE"},
+		{"status --config good.yaml", "unknown flag --config\nusage"},
 		{"check", "check: no FILE is given\nusage: shaperd check FILE... [flags]"},
 		{"check --frobnicate good.yaml", "unknown flag --frobnicate\nusage"},
 		{"explain", "explain: no FILE is given\nusage: shaperd explain FILE [flags]"},
@@ -126,6 +131,37 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			golden(t, "check-"+tt.name+".txt", output(t, tt.code, append([]string{"check"}, tt.args...)...))
 		})
+	}
+}
+
+// A policy may be checked on another host than the one that runs it.
+func TestCheckWarnsOfFilesThatItCannotRead(t *testing.T) {
+	there := file(t, "token", "0123456789abcdef")
+	const text = `classes: [{name: all, default: true, rate: 1mbit, shared: true}]
+admission:
+  listen: 127.0.0.1:9478
+  token_file: %s
+shared: {redis: "redis://127.0.0.1", cluster: edge, password_file: %s}
+`
+	policy := file(t, "shaperd.yaml", fmt.Sprintf(text, there, "/nonexistent/password"))
+	got := output(t, 0, "check", policy)
+	want := policy + `:5:68: warning: password_file "/nonexistent/password": no such file or directory; write it on each host that runs the policy: shaperd does not start without
+    5 | shared: {redis: "redis://127.0.0.1", cluster: edge, password_file: /nonexistent/password}
+      |                                                                    ^^^^^^^^^^^^^^^^^^^^^
+` + policy + ": in order\n"
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("check prints\n%s\nwant\n%s", got, want)
+	}
+	if got := output(t, 0, "check", "--quiet", policy); got != "" {
+		t.Errorf("check --quiet prints\n%s", got)
+	}
+	var all []checkResult
+	if err := json.Unmarshal([]byte(output(t, 0, "check", "--json", policy)), &all); err != nil || !all[0].Valid || len(all[0].Warnings) != 1 || all[0].Warnings[0].Line != 5 {
+		t.Errorf("check --json: %+v, %v", all, err)
+	}
+	policy = file(t, "shaperd.yaml", fmt.Sprintf(text, filepath.Dir(there), there))
+	if got := output(t, 0, "check", policy); !strings.Contains(got, `:4:15: warning: token_file "`+filepath.Dir(there)+`": is a directory; name a file`) || strings.Count(got, "warning") != 1 {
+		t.Errorf("check of a token that is a directory prints\n%s", got)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -65,16 +64,6 @@ func socketOf(given string) string {
 	return path
 }
 
-// portCure is what to do where a reload is in its own way. Each listen key may be:
-// of a relay, of metrics and of admission.
-func portCure(refused error) string {
-	if !strings.Contains(refused.Error(), syscall.EADDRINUSE.Error()) {
-		return ""
-	}
-	return "if the daemon itself has that port at another address, as with 127.0.0.1 and 0.0.0.0: restart it, or go by way of another port\n" +
-		"(a reload opens what is new before it closes what is old)\n"
-}
-
 func newReloadCmd() *cobra.Command {
 	var pid int
 	cmd := &cobra.Command{
@@ -98,7 +87,7 @@ its log then says how it went.`,
 			return nil
 		}
 		if refused, ok := errors.AsType[*admin.RefusedError](err); ok && refused.Status == http.StatusUnprocessableEntity {
-			return fmt.Errorf("reload refused:\n%w\n%snothing has changed: the policy that was in force stays", err, portCure(err))
+			return fmt.Errorf("reload refused:\n%w\nnothing has changed: the policy that was in force stays", err)
 		}
 		switch {
 		case err != nil:

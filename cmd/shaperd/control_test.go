@@ -66,9 +66,14 @@ admission: {listen: %q, token_file: %q}
 		next := addrs
 		next[i] = strings.Replace(next[i], "127.0.0.1", "0.0.0.0", 1)
 		write(t, policy, fmt.Sprintf(all, next[0], next[1], next[2], token))
-		got := p.asks(1, "reload")
-		if !strings.Contains(got, next[i]+": ") || !strings.Contains(got, "address already in use") || !strings.Contains(got, "restart it, or go by way of another port") {
+		const cure = "; if the daemon itself has that port at another address, as with 127.0.0.1 and 0.0.0.0: restart it, or go by way of another port"
+		if got := p.asks(1, "reload"); !strings.Contains(got, next[i]+": ") || !strings.Contains(got, "address already in use") || !strings.Contains(got, cure+"\n") {
 			t.Errorf("reload to %s prints:\n%s", next[i], got)
+		}
+		p.await("reload refused")
+		p.signal(unix.SIGHUP)
+		if got := p.await("reload refused"); !strings.Contains(got, "by=SIGHUP") || !strings.Contains(got, cure+`"`) {
+			t.Errorf("a signal's reload to %s logs:\n%s", next[i], got)
 		}
 	}
 	write(t, policy, fmt.Sprintf(all, "127.0.0.1:0", addrs[1], addrs[2], token))
@@ -223,6 +228,18 @@ func TestWrongNamesSayWhatThereIs(t *testing.T) {
 		if got := p.asks(1, strings.Fields(tt.args)...); got != "shaperd: "+tt.want+"\n" {
 			t.Errorf("%s prints %q, want %q", tt.args, got, tt.want)
 		}
+	}
+}
+
+// A policy of admission alone has no link and no relay.
+func TestSessionsWithoutRelaysAreNone(t *testing.T) {
+	p := start(t, nil, "run", "--config", file(t, "shaperd.yaml", "classes: [{name: api, unit: requests, rate: 2/s}, {name: rest, default: true, rate: 1mbit}]\nadmission: {rate: 1mbit}\n"))
+	p.await("msg=ready")
+	if got := p.asks(0, "sessions"); got != "no sessions\n" {
+		t.Errorf("sessions prints %q", got)
+	}
+	if got := p.asks(1, "sessions", "--class", "rest"); !strings.Contains(got, `there is no class "rest"`) {
+		t.Errorf("sessions of a class prints %q", got)
 	}
 }
 
@@ -626,26 +643,31 @@ func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
 	for _, tt := range []struct {
 		method, path, body string
 		status             int
+		want               string // in the answer
 	}{
-		{"POST", "/v1/set", "{", http.StatusBadRequest},
-		{"POST", "/v1/set", `{"klass":"bulk"}`, http.StatusBadRequest},
-		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit"} {}`, http.StatusBadRequest},
-		{"POST", "/v1/set", `{"class":"bulk"}`, http.StatusUnprocessableEntity},
-		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit","for_seconds":-1}`, http.StatusUnprocessableEntity},
-		{"POST", "/v1/set", `{"class":"` + strings.Repeat("a", 70<<10) + `"}`, http.StatusRequestEntityTooLarge},
-		{"POST", "/v1/reset", `{"class":"none"}`, http.StatusUnprocessableEntity},
-		{"GET", "/v1/sessions?limit=none", "", http.StatusBadRequest},
-		{"GET", "/v1/sessions?client=none", "", http.StatusBadRequest},
-		{"GET", "/v1/sessions?class=none", "", http.StatusNotFound},
-		{"GET", "/v1/sessions?relay=none", "", http.StatusNotFound},
-		{"GET", "/v1/classes/none", "", http.StatusNotFound},
-		{"GET", "/v1/classes/bulk", "", http.StatusOK},
-		{"GET", "/v1/links", "", http.StatusOK},
-		{"GET", "/openapi.yaml", "", http.StatusOK},
-		{"GET", "/v2/status", "", http.StatusNotFound},
-		{"GET", "/v1/reload", "", http.StatusMethodNotAllowed},
-		{"POST", "/v1/relays/none/drain", "", http.StatusNotFound},
-		{"PUT", "/v1/log-level", `{"level":"loud"}`, http.StatusUnprocessableEntity},
+		{"POST", "/v1/set", "{", http.StatusBadRequest, `read the body: unexpected EOF`},
+		{"POST", "/v1/set", `{"klass":"bulk"}`, http.StatusBadRequest, `unknown key \"klass\"; did you mean class?`},
+		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit"} {}`, http.StatusBadRequest, `something after the JSON object`},
+		{"POST", "/v1/set", `{"class":"bulk"}`, http.StatusUnprocessableEntity, `give rate, ceil or burst`},
+		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit","for_seconds":-1}`, http.StatusUnprocessableEntity, `-1 seconds`},
+		{"POST", "/v1/set", `{"class":"` + strings.Repeat("a", 70<<10) + `"}`, http.StatusRequestEntityTooLarge, `the body has more than 65536 bytes`},
+		{"POST", "/v1/reset", `{"class":"none"}`, http.StatusUnprocessableEntity, `there is no class \"none\"`},
+		{"GET", "/v1/sessions?limit=none", "", http.StatusBadRequest, `write a number from 1`},
+		{"GET", "/v1/sessions?client=none", "", http.StatusBadRequest, `write an address`},
+		{"GET", "/v1/sessions?class=none", "", http.StatusNotFound, `the policy has bulk`},
+		{"GET", "/v1/sessions?relay=none", "", http.StatusNotFound, `the policy has web`},
+		{"GET", "/v1/classes/none", "", http.StatusNotFound, `no link has a class \"none\"; known are bulk`},
+		{"GET", "/v1/classes/bulk", "", http.StatusOK, `"relay web upload":`},
+		{"GET", "/v1/classes/blk", "", http.StatusNotFound, `no link has a class \"blk\"; did you mean bulk?`},
+		{"GET", "/v1/links", "", http.StatusOK, `"name":"relay web upload"`},
+		{"GET", "/openapi.yaml", "", http.StatusOK, `openapi: 3`},
+		{"GET", "/v2/status", "", http.StatusNotFound, `there is nothing at /v2/status`},
+		{"GET", "/v1/reload", "", http.StatusMethodNotAllowed, `use POST`},
+		{"POST", "//v1/reload", "", http.StatusNotFound, `there is nothing at //v1/reload; did you mean /v1/reload?`},
+		{"PUT", "/v1/log-level", "", http.StatusBadRequest, `no body: give a JSON object with level`},
+		{"PUT", "/v1/log-level", `{"level":7}`, http.StatusBadRequest, `level: a text is needed, not a number`},
+		{"POST", "/v1/relays/none/drain", "", http.StatusNotFound, `there is no relay \"none\"`},
+		{"PUT", "/v1/log-level", `{"level":"loud"}`, http.StatusUnprocessableEntity, `write debug, info, warn or error`},
 	} {
 		r, err := http.NewRequest(tt.method, "http://shaperd"+tt.path, strings.NewReader(tt.body))
 		if err != nil {
@@ -655,9 +677,10 @@ func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
-		if answer.StatusCode != tt.status {
-			t.Errorf("%s %s %.40s: status %d, want %d", tt.method, tt.path, tt.body, answer.StatusCode, tt.status)
+		if answer.StatusCode != tt.status || !strings.Contains(string(text), tt.want) || err != nil {
+			t.Errorf("%s %s %.40s: %d %s %v, want %d and %s", tt.method, tt.path, tt.body, answer.StatusCode, text, err, tt.status, tt.want)
 		}
 	}
 }

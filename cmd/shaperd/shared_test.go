@@ -174,7 +174,7 @@ func TestShareStaysWhileRedisIsAway(t *testing.T) {
 		storetest.Eventually(t, "the end of the lease", func() bool { return m.share().State == "outage" })
 		before := m.got.Load()
 		storetest.Eventually(t, "bytes without Redis", func() bool { return m.got.Load() > before })
-		if s := m.status().Shared; s.Problem == "" || s.Shares[0].Rate > 4.2e6 {
+		if s := m.status().Shared; s.Problem == "" || s.Shares[0].Rate > 4.2e6 || s.Shares[0].Holders != 2 {
 			t.Errorf("without Redis: %+v", s)
 		}
 	}
@@ -188,6 +188,40 @@ func TestShareStaysWhileRedisIsAway(t *testing.T) {
 	}
 }
 
+// Status says what an outage does: to shares, and to what programs ask for.
+func TestStatusTellsOfAnOutage(t *testing.T) {
+	redis := storetest.Start(t)
+	policy := strings.Replace(sharedPolicy(redis.URL(), "r1", "127.0.0.1:1", ", on_outage: closed"), "classes:", "classes:\n  - {name: api, unit: requests, rate: 3600/s, burst: 9, shared: true}", 1)
+	path := file(t, "shaperd.yaml", policy)
+	p := start(t, nil, "run", "--config", path)
+	p.await("msg=ready")
+	has := func(pattern string) bool { return regexp.MustCompile(pattern).MatchString(p.asks(0, "status")) }
+	storetest.Eventually(t, "a lease", func() bool { return has(`mirror +relay web download +80\.0kbit .* 8mbit +1 +leased\n`) })
+	p.asks(0, "take", "api", "--requests", "1")
+	if !has(`CLASS +RATE +BURST +OF +GRANTED +REFUSED\n +api +3600/s +9 +all hosts +1 +0\n`) {
+		t.Errorf("status prints:\n%s", p.asks(0, "status"))
+	}
+	redis.Kill()
+	p.asks(1, "take", "api", "--requests", "1")
+	p.asks(1, "take", "api", "--requests", "1")
+	storetest.Eventually(t, "the end of the lease", func() bool { return has(`mirror +relay web download +0bit `) })
+	for _, pattern := range []string{
+		`\n  mirror +0bit +of 8mbit `,
+		`warning redis 127\.0\.0\.1:\d+: cannot connect \(connection refused\): start it\n +there, or correct the URL or its bind\n +warning until it answers, on_outage counts: closed\n`,
+		`CLASS +RATE +BURST +OF +GRANTED +REFUSED +OUTAGE\n +api +3600/s +9 +nobody now +1 +0 +[1-9]\n`,
+	} {
+		if !has(pattern) {
+			t.Errorf("without Redis status prints, want %s:\n%s", pattern, p.asks(0, "status"))
+		}
+	}
+	write(t, path, strings.Replace(policy, "closed", "min", 1))
+	p.asks(0, "reload")
+	storetest.Eventually(t, "a failed renewal", func() bool { return has(`on_outage counts: min\n`) })
+	if !has(`api +3600/s +9 +this host now `) {
+		t.Errorf("with on_outage: min status prints:\n%s", p.asks(0, "status"))
+	}
+}
+
 func TestNewestRateOfASharedClassIsTheClusters(t *testing.T) {
 	redis := storetest.Start(t)
 	all := cluster(t, redis.URL(), 2)
@@ -197,6 +231,9 @@ func TestNewestRateOfASharedClassIsTheClusters(t *testing.T) {
 		return s.Budget == 4e6 && s.Disagreement
 	})
 	all[1].await("another rate than the cluster's newest")
+	if got := all[1].asks(0, "status"); !strings.Contains(got, "warning class mirror on relay web download: the cluster's newest policy has") {
+		t.Errorf("status prints:\n%s", got)
+	}
 	all[0].asks(0, "set", "mirror", "--reset")
 	storetest.Eventually(t, "the rate of before", func() bool {
 		s := all[1].share()

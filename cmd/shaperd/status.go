@@ -30,7 +30,13 @@ second or more.
 
 Of a class that is shared with other hosts, RATE and CEIL say what this host has now,
 of what all have together. While it is idle that is little; with traffic it grows
-within a second.`,
+within a second. HOLDERS are the links, of this host and of others, that divide a
+budget.
+
+Of what programs ask for, takes are counted, not bytes: GRANTED; REFUSED, since there
+was not enough; TOO LARGE, of more than the burst, which is never granted; OUTAGE,
+since the Redis was away and on_outage is closed. OF says whose bucket it is; while
+the Redis is away this host decides alone, by what on_outage says.`,
 	}
 	return newAsking(cmd, func(ctx context.Context, c *admin.Client, _ []string, out io.Writer, asJSON bool) error {
 		s, err := c.Status(ctx)
@@ -84,7 +90,7 @@ func printStatus(w io.Writer, s *admin.Status, now time.Time) {
 	if s.Shared != nil {
 		printShares(w, s.Shared)
 	}
-	printAdmission(w, s.Admission)
+	printAdmission(w, s.Admission, s.Shared)
 	for _, o := range s.Overrides {
 		until := "the next reload"
 		if o.Until != nil {
@@ -163,7 +169,7 @@ func printLinkStatus(w io.Writer, style style, l *admin.Link, shared *admin.Shar
 		}
 		rate, ceil := rateOrNone(c.Rate), rateOrNone(c.Ceil)
 		if share := shared.Of(l.Name, c.Name); share != nil {
-			rate, ceil = bits(float64(c.Rate)), "of "+rateOrNone(share.Budget)
+			rate, ceil = bits(float64(share.Part(c))), "of "+rateOrNone(share.Budget)
 		}
 		rows = append(rows, []string{
 			c.Name, rate, ceil, bits(c.Achieved), bar(c.Achieved, most, 10),

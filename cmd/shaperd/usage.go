@@ -121,12 +121,19 @@ func flagError(cmd *cobra.Command, err error) error {
 		return unknownCommand(cmd, args[0])
 	}
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		dashes := "--"
 		if e.GetSpecifiedShortnames() != "" {
-			return fmt.Errorf("unknown flag -%s", e.GetSpecifiedName())
+			dashes = "-"
+		}
+		name := dashes + e.GetSpecifiedName()
+		if (name == "--config" || name == "-c") && strings.Contains(cmd.Use, "FILE") { // as run has it
+			return fmt.Errorf("unknown flag %s: the policy file is an argument: %s FILE", name, cmd.CommandPath())
+		}
+		if dashes == "-" {
+			return fmt.Errorf("unknown flag %s", name)
 		}
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		name := "--" + e.GetSpecifiedName()
 		if meant := near.Words(name, names); len(meant) > 0 {
 			return fmt.Errorf("unknown flag %s; did you mean %s?", name, orList(meant))
 		}

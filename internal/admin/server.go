@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"shaperd/internal/httpd"
+	"shaperd/internal/near"
 )
 
 const (
@@ -59,16 +60,16 @@ var limits = httpd.Limits{Connections: 64 + waiters, Read: 2 * time.Second, Writ
 // NewServer makes a server of a listener, which it takes over. More adds what else
 // is served there.
 func NewServer(l net.Listener, b Backend, logger *slog.Logger, more func(*http.ServeMux)) *httpd.Server {
-	mux := handler(b, logger)
+	mux := requests(b, logger)
 	more(mux)
-	s := httpd.New(l, mux, limits)
+	s := httpd.New(l, httpd.AnswerUnknown(mux), limits)
 	s.HTTP.ConnContext = withPeer
 	return s
 }
 
-func handler(b Backend, logger *slog.Logger) *http.ServeMux {
+// requests has a mux carry out what is asked.
+func requests(b Backend, logger *slog.Logger) *http.ServeMux {
 	mux := http.NewServeMux()
-	httpd.AnswerUnknown(mux)
 	read := func(pattern string, f func(*http.Request) (any, error)) {
 		mux.HandleFunc("GET "+pattern, func(w http.ResponseWriter, r *http.Request) {
 			answer, err := f(r)
@@ -147,8 +148,9 @@ func handler(b Backend, logger *slog.Logger) *http.ServeMux {
 // asked has do carry out the request in a body.
 func asked[Request, Answer any](r *http.Request, do func(context.Context, Request) (Answer, error)) (any, any, error) {
 	var body Request
-	if err := decode(r, &body); err != nil {
-		return nil, nil, err
+	if err := httpd.ReadBody(r, &body); err != nil {
+		wrong, _ := errors.AsType[*httpd.BodyError](err)
+		return nil, nil, &RefusedError{wrong.Status, wrong}
 	}
 	answer, err := do(r.Context(), body)
 	return answer, body, err
@@ -169,7 +171,7 @@ func classOf(s *Status, name string) (any, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, &RefusedError{http.StatusNotFound, fmt.Errorf("there is no class %q: links have %s", name, strings.Join(names, ", "))}
+		return nil, &RefusedError{http.StatusNotFound, fmt.Errorf("no link has a class %q%s", name, near.Hint(name, names))}
 	}
 	return found, nil
 }
@@ -183,24 +185,6 @@ func query(r *http.Request) (q Query, err error) {
 		}
 	}
 	return q, nil
-}
-
-// decode reads a request's body: one JSON object with nothing unknown in it.
-func decode(r *http.Request, to any) error {
-	in := json.NewDecoder(r.Body)
-	in.DisallowUnknownFields()
-	err := in.Decode(to)
-	if err == nil && in.More() {
-		err = errors.New("more than one JSON value")
-	}
-	if err != nil {
-		status := http.StatusBadRequest
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			status = http.StatusRequestEntityTooLarge
-		}
-		return &RefusedError{status, errors.New("read the request: " + err.Error())}
-	}
-	return nil
 }
 
 func reply(w http.ResponseWriter, answer any, err error) {

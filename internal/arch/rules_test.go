@@ -25,9 +25,9 @@ var layers = map[string]struct {
 	"netlink/u32":        {[]string{"classify"}, "it compiles rules to filters; who adds them where is netlink's business"},
 	"netlink/packettest": {[]string{"classify"}, "it makes packets and rules for tests, whatever classifies them"},
 
-	"internal/httpd":         {nil, "it bounds what clients may take, whatever is served"},
+	"internal/httpd":         {[]string{"internal/near"}, "it bounds what clients may take, whatever is served"},
 	"internal/metrics":       {[]string{"internal/httpd", "shaper"}, "collectors read snapshots; they start and own nothing"},
-	"internal/admin":         {[]string{"internal/httpd"}, "it knows requests and answers; who does what is asked is the daemon's business"},
+	"internal/admin":         {[]string{"internal/httpd", "internal/near"}, "it knows requests and answers; who does what is asked is the daemon's business"},
 	"internal/admission":     {[]string{"internal/near", "internal/store", "internal/store/storetest", "shaper"}, "it decides on values; who asks, over what, is no business of it"},
 	"internal/admission/api": {[]string{"internal/admission", "internal/httpd", "internal/store", "shaper"}, "it is requests and answers; whose classes they are is the daemon's business"},
 	"internal/figures":       {nil, "it writes numbers, whatever they count"},

@@ -87,7 +87,7 @@ func (d *daemon) admitted(v *view) []admin.Admission {
 		}
 		out := admin.Admission{
 			Class: c.Name, Unit: "bytes", Rate: int64(c.Rate), Burst: int64(c.Burst), Shared: c.Shared,
-			Granted: s.Granted, Refused: s.Refused, Keys: s.Keys, Waiting: s.Waiting,
+			Granted: s.Granted, Refused: s.Refused, TooLarge: s.TooLarge, Outage: s.Outage, Keys: s.Keys, Waiting: s.Waiting,
 		}
 		if c.PerHour > 0 {
 			out.Unit, out.PerHour, out.Burst = "requests", c.PerHour, c.Requests

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -185,6 +186,9 @@ func (d *daemon) start(c *change) error {
 func (d *daemon) reload(by slog.Value) (*admin.Reloaded, error) {
 	d.notify(systemd.Reloading())
 	ended, resumed, err := d.apply()
+	if errors.Is(err, syscall.EADDRINUSE) { // by a relay, metrics or admission
+		err = fmt.Errorf("%w; %s", err, portCure)
+	}
 	d.reloads.LastError = nil
 	if err != nil {
 		d.metrics.ReloadFailed()
@@ -208,6 +212,10 @@ func (d *daemon) reload(by slog.Value) (*admin.Reloaded, error) {
 	d.notify(systemd.Ready(d.status()))
 	return &admin.Reloaded{Policy: d.policy.Name, Reloads: d.reloads, Ended: ended, Resumed: resumed}, err
 }
+
+// portCure is for a reload that may be in its own way: it opens what is new before
+// it closes what is old.
+const portCure = "if the daemon itself has that port at another address, as with 127.0.0.1 and 0.0.0.0: restart it, or go by way of another port"
 
 // A file is what was read from files: the policy, and the token that it names.
 type file struct {

@@ -103,7 +103,9 @@ func (v *view) leavesOf(class string) (map[string]bool, error) {
 			walk(c.Children, here)
 		}
 	}
-	walk(v.policy.Links()[0].Classes, false) // every link has all classes
+	if links := v.policy.Links(); len(links) > 0 { // each has all classes
+		walk(links[0].Classes, false)
+	}
 	if class != "" && len(leaves) == 0 {
 		return nil, &admin.RefusedError{Status: http.StatusNotFound, Err: configs.NoSuch("class", class, names)}
 	}

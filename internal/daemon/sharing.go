@@ -240,7 +240,7 @@ func (d *daemon) sharingStatus() *admin.Shared {
 	}
 	for _, h := range onLinks(&st) {
 		out.Shares = append(out.Shares, admin.Share{
-			Class: h.Class, Link: linkOf(h.Holder), Rate: int64(h.Share), Budget: int64(h.Rate), State: string(h.State),
+			Class: h.Class, Link: linkOf(h.Holder), Rate: int64(h.Share), Budget: int64(h.Rate), Holders: h.Holders, State: string(h.State),
 			Seconds: h.Left.Seconds(), Disagreement: h.Disagrees,
 		})
 	}

@@ -1,6 +1,7 @@
 // Package near finds what a misspelled word most likely means.
 //
 //	near.Words("bakcup", []string{"web", "backup"}) // [backup]
+//	near.Hint("bakcup", []string{"web", "backup"})  // ; did you mean backup?
 //
 // How much may differ grows with the length of the word: one change in two
 // to four letters, two in longer ones. Letters that changed places are

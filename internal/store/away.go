@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 
@@ -27,7 +28,20 @@ type AwayError struct {
 
 // Error says what is wrong, with which server, and the cure.
 func (p *AwayError) Error() string {
-	return fmt.Sprintf("redis %s: %s: %v: %s", p.Server, p.What, p.Err, p.Cure)
+	return fmt.Sprintf("redis %s: %s (%s): %s", p.Server, p.What, reason(p.Err), p.Cure)
+}
+
+// reason is the text of an error without the address, which is said already, and
+// without where in a script of ours the server found it.
+func reason(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err
+	}
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
+		err = call.Err
+	}
+	text, _, _ := strings.Cut(err.Error(), " script: ")
+	return strings.TrimRight(text, ".,")
 }
 
 // Unwrap returns the cause.
@@ -51,6 +65,7 @@ var complaints = []struct {
 	{"ERR invalid password", "wrong password", "correct the password file", false},
 	{"ERR AUTH ", "it knows no password", "leave out the password file, or set a password there", false},
 	{"ERR Client sent AUTH", "it knows no password", "leave out the password file, or set a password there", false},
+	{"DENIED", "its protected-mode keeps others out", "set a password there, and write it to the password file", false},
 	{"NOPERM", "its user may not do this", "give the user these rules: " + ACL, true},
 	{"The user executing the script", "its user may not do this", "give the user these rules: " + ACL, true},
 	{"READONLY", "a replica, which cannot be written to", "name the master, or the Sentinels that know it", false},
@@ -137,11 +152,11 @@ func network(err error) (what, cure string) {
 	case errors.As(err, &dns):
 		return "no address of this name", "correct the host in the URL, or the name server"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "cannot connect", "start it there, or correct the URL; its bind and protected-mode may keep others out"
+		return "cannot connect", "start it there, or correct the URL or its bind"
 	case slow(err):
 		return "no answer", "see whether it runs, whether both ends speak TLS or none, and whether a firewall or its load is in the way"
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return "it closed the connection", "see whether it runs, and whether it wants TLS: then the URL begins with rediss://"
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "it closed the connection", "see whether its protected-mode keeps others out (a password ends that), and whether it wants TLS: then the URL begins with rediss://"
 	default:
 		return "cannot connect", "see whether it runs, and whether the URL and its TLS are right"
 	}

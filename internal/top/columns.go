@@ -44,7 +44,7 @@ var columns = [...]column{
 	}},
 	colRate: {title: "RATE", width: 9, rank: 8, right: true, cell: func(_ *Model, r *row, _ *track, _ int) []span {
 		if r.share != nil {
-			return []span{{figures.Bits(float64(r.class.Rate)), plain}}
+			return []span{{figures.Bits(float64(r.share.Part(r.class))), plain}}
 		}
 		return []span{{configured(r.class.Rate), plain}}
 	}},

@@ -92,7 +92,7 @@ func (m *Model) details() string {
 		switch {
 		case r.share != nil:
 			titles = [2]string{"  share ", "  of "}
-			rate, ceil = figures.Bits(float64(c.Rate))+" "+string(m.mark), configured(r.share.Budget)+" for all hosts"
+			rate, ceil = figures.Bits(float64(r.share.Part(c)))+" "+string(m.mark), configured(r.share.Budget)+" for all hosts"
 		case c.Ceil > 0:
 			ceil = configured(c.Ceil)
 		case r.link.Rate > 0:

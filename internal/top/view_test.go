@@ -3,6 +3,7 @@ package top
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,16 @@ func TestFrames(t *testing.T) {
 			}
 			golden(t, tt.name+".txt", plainFrame(m)+"\n")
 		})
+	}
+}
+
+func TestAShareOfNothingIsNothing(t *testing.T) {
+	s := sharing(61)
+	s.Shared.Shares[0].Rate, s.Links[0].Classes[0].Rate, s.Links[0].Classes[0].Ceil = 0, 1, 1
+	m := watching(Options{}, 120, 24, 60)
+	m.Update(answer{at: began.Add(61 * time.Second), status: s})
+	if got := plainFrame(m); !regexp.MustCompile(`mirror +0bit +of 30mbit `).MatchString(got) || !strings.Contains(got, "share 0bit ") {
+		t.Errorf("it is shown as\n%s", got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shaperd/internal/admission"
+	"shaperd/internal/httpd"
 )
 
 // Mount adds takes to a mux. Whoever may use it, may take.
@@ -102,6 +103,7 @@ func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	var (
 		wrong    *requestError
+		body     *httpd.BodyError
 		unknown  *admission.UnknownClassError
 		tooLarge *admission.TooLargeError
 		outage   *admission.OutageError
@@ -114,6 +116,8 @@ func fail(w http.ResponseWriter, err error) {
 	switch {
 	case errors.As(err, &wrong):
 		status = wrong.status
+	case errors.As(err, &body):
+		status = body.Status
 	case errors.As(err, &unknown):
 		status = http.StatusNotFound
 	case errors.As(err, &tooLarge):
@@ -124,11 +128,11 @@ func fail(w http.ResponseWriter, err error) {
 	case errors.Is(err, admission.ErrRequest):
 		status = http.StatusBadRequest
 	}
-	body, err := json.Marshal(out)
+	text, err := json.Marshal(out)
 	if err != nil {
-		body = []byte("{}")
+		text = []byte("{}")
 	}
-	write(w, status, append(body, '\n'))
+	write(w, status, append(text, '\n'))
 }
 
 var contentType = []string{"application/json"}

@@ -1,10 +1,7 @@
 package api
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -12,6 +9,7 @@ import (
 	"time"
 
 	"shaperd/internal/admission"
+	"shaperd/internal/httpd"
 )
 
 // maxBody holds any request: the longest is a key of 256 bytes, each escaped.
@@ -40,16 +38,9 @@ func wrongf(format string, args ...any) error {
 // readTake reads a take from its body.
 func readTake(w http.ResponseWriter, r *http.Request) (admission.Request, error) {
 	var t takeRequest
-	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	in.DisallowUnknownFields()
-	err := in.Decode(&t)
-	if err == nil {
-		if _, more := in.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is something after it")
-		}
-	}
-	if err != nil {
-		return admission.Request{}, wrongBody(err)
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if err := httpd.ReadBody(r, &t); err != nil {
+		return admission.Request{}, err
 	}
 	out := admission.Request{Class: r.PathValue("class"), Key: t.Key, Wait: time.Duration(t.Wait) * time.Millisecond}
 	switch {
@@ -65,25 +56,6 @@ func readTake(w http.ResponseWriter, r *http.Request) (admission.Request, error)
 		return out, wrongf(`neither bytes nor cost: give what the class counts, such as {"bytes": 1500}`)
 	}
 	return out, nil
-}
-
-// wrongBody says what is wrong with a body.
-func wrongBody(err error) error {
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &requestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", large.Limit)}
-	}
-	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if kind.Field == "key" {
-			return wrongf("key: a text is needed, not a %s", kind.Value)
-		}
-		if kind.Field != "" {
-			return wrongf("%s: a whole number that 64 bits hold is needed, not a %s", kind.Field, kind.Value)
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		return wrongf(`no body: give a JSON object, such as {"bytes": 1500}`)
-	}
-	return wrongf("read the body: %v", err)
 }
 
 // KeyHeader has the key of an authorize.

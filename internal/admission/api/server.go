@@ -62,9 +62,8 @@ func (t *Token) shown(r *http.Request) bool {
 // Listen makes a server that asks for the token. The caller must call its Run or Close.
 func Listen(address netip.AddrPort, t *Token, a *admission.Admission) (*httpd.Server, error) {
 	mux := http.NewServeMux()
-	httpd.AnswerUnknown(mux)
 	Mount(mux, a)
-	return httpd.Listen(address, guarded(t, Authorize(a, mux)), limits)
+	return httpd.Listen(address, guarded(t, Authorize(a, httpd.AnswerUnknown(mux))), limits)
 }
 
 var errToken = &requestError{http.StatusUnauthorized, `no token, or a wrong one: send "Authorization: Bearer" with that of admission.token_file`}
