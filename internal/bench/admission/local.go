@@ -20,8 +20,8 @@ classes: [{name: api, unit: requests, rate: 1000000000/s, burst: 1000000000}, {n
 admission: {rate: 1mbit}
 `
 
-// connections at a time: enough to keep both sides busy, few enough that none waits long.
-const connections = 8
+// crowds are connections at a time: few enough that none waits long, up to so many that both sides are busy.
+var crowds = []int{4, 8, 16}
 
 // local measures decisions over the control socket of a daemon.
 func local(ctx context.Context, o options, dir string) error {
@@ -39,24 +39,28 @@ func local(ctx context.Context, o options, dir string) error {
 		return err
 	}
 	defer stop()
-	var rates, late []float64
+	rates, late := map[int][]float64{}, map[int][]float64{}
 	for range o.rounds {
-		rate, p99, err := load(ctx, socket, o.turn())
-		if err != nil {
-			return err
+		for _, n := range crowds {
+			rate, p99, err := load(ctx, socket, n, o.turn())
+			if err != nil {
+				return err
+			}
+			rates[n], late[n] = append(rates[n], rate), append(late[n], p99.Seconds()*1e3)
 		}
-		rates, late = append(rates, rate), append(late, p99.Seconds()*1e3)
 	}
-	fmt.Printf("control socket, %d connections: %.0f decisions/s (%s), p99 %.2f ms (%s)\n",
-		connections, median(rates), spread(rates), median(late), spread(late))
+	for _, n := range crowds {
+		fmt.Printf("control socket, %d connections: %.0f decisions/s (%s), p99 %.2f ms (%s)\n",
+			n, median(rates[n]), spread(rates[n]), median(late[n]), spread(late[n]))
+	}
 	return nil
 }
 
 const body = `{"cost":1}`
 
-// load asks on all connections for a time, one request after another on each. It is
+// load asks on so many connections for a time, one request after another on each. It is
 // one thread with nothing made for a request: what is measured is the daemon.
-func load(ctx context.Context, socket string, length time.Duration) (perSecond float64, p99 time.Duration, err error) {
+func load(ctx context.Context, socket string, connections int, length time.Duration) (perSecond float64, p99 time.Duration, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
