@@ -132,7 +132,7 @@ func TestWaitSaysWhyItsTimeIsOver(t *testing.T) {
 	mine := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	asked := 0
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked++; asked == 2 {
 			cancel(mine)
 			<-ctx.Done()
@@ -176,7 +176,7 @@ func TestPatienceIsForThoseWhoDoNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked++; asked < 4 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return

@@ -202,8 +202,8 @@ func TestStatusTellsOfAnOutage(t *testing.T) {
 		t.Errorf("status prints:\n%s", p.asks(0, "status"))
 	}
 	redis.Kill()
-	p.asks(1, "take", "api", "--requests", "1")
-	p.asks(1, "take", "api", "--requests", "1")
+	p.asks(75, "take", "api", "--requests", "1", "--timeout", "0s")
+	p.asks(75, "take", "api", "--requests", "1", "--timeout", "0s")
 	storetest.Eventually(t, "the end of the lease", func() bool { return has(`mirror +relay web download +0bit `) })
 	for _, pattern := range []string{
 		`\n  mirror +0bit +of 8mbit `,

@@ -88,7 +88,7 @@ func TestTakeOfAHungDaemonEndsInTime(t *testing.T) {
 // A proxy before the daemon may say less than the daemon does.
 func TestTakeSaysNoMoreThanIsKnown(t *testing.T) {
 	status := http.StatusTooManyRequests
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 	defer s.Close()
 	take := func() string {
 		return output(t, 75, "take", "api", "--requests", "1", "--url", s.URL, "--timeout", "0s")

@@ -84,7 +84,7 @@ func load(ctx context.Context, socket string, connections int, length time.Durat
 	events := make([]unix.EpollEvent, connections)
 	for now := began; now.Before(began.Add(length)) && ctx.Err() == nil; {
 		n, err := unix.EpollWait(poll, events, 1000)
-		if err != nil && err != unix.EINTR { //nolint:errorlint // it is the kernel's
+		if err != nil && !errors.Is(err, unix.EINTR) {
 			return 0, 0, err
 		}
 		for i := range max(n, 0) {
