@@ -290,6 +290,12 @@ func TestWhatIsFound(t *testing.T) {
 					if (x.Verdict == Warning || x.Verdict == Problem) && (x.Cost == "" || x.Cure == "" && x.Check != "interfaces") {
 						t.Errorf("what does it cost, and what is the cure? %+v", x)
 					}
+					if x.Cure != "" && strings.HasSuffix(x.Found, x.Cure) {
+						t.Errorf("the cure is said twice: %+v", x)
+					}
+					if tt.check == "redis" && strings.HasPrefix(x.Cure, "see what") {
+						t.Errorf("no cure: %+v", x)
+					}
 					if (r.Problems > 0) != (tt.verdict == Problem) {
 						t.Errorf("%d problems", r.Problems)
 					}

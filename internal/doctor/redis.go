@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,7 +35,11 @@ func checkRedis(f *Facts) (list []Finding) {
 	r := f.Redis
 	switch {
 	case f.RedisErr != nil:
-		return all(problem(f.RedisErr.Error(), cost+": "+f.Policy.Shared.OnOutage, "see what the error says, then run doctor again"))
+		found, cure := f.RedisErr.Error(), "see what the error says, then run doctor again"
+		if away, ok := errors.AsType[*store.AwayError](f.RedisErr); ok {
+			found, cure = away.Problem(), away.Cure
+		}
+		return all(problem(found, cost+": "+f.Policy.Shared.OnOutage, cure))
 	case r == nil:
 		return nil
 	}

@@ -27,8 +27,11 @@ type AwayError struct {
 }
 
 // Error says what is wrong, with which server, and the cure.
-func (p *AwayError) Error() string {
-	return fmt.Sprintf("redis %s: %s (%s): %s", p.Server, p.What, reason(p.Err), p.Cure)
+func (p *AwayError) Error() string { return p.Problem() + ": " + p.Cure }
+
+// Problem is what is wrong, with which server.
+func (p *AwayError) Problem() string {
+	return fmt.Sprintf("redis %s: %s (%s)", p.Server, p.What, reason(p.Err))
 }
 
 // reason is the text of an error without the address, which is said already, and

@@ -85,6 +85,9 @@ func warnings(s *admin.Status) (all []string) {
 		first, _, _ := strings.Cut(s.Reloads.LastError[0], "\n")
 		all = append(all, "the last reload was refused, the policy before is in force: "+first)
 	}
+	if s.Shared != nil && s.Shared.Problem != "" {
+		all = append(all, s.Shared.Problem+"; on_outage counts: "+s.Shared.OnOutage)
+	}
 	for _, i := range s.Interfaces {
 		switch {
 		case !i.Present:

@@ -92,6 +92,16 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+func TestARedisThatIsAwayIsAWarning(t *testing.T) {
+	s := sharing(61)
+	s.Shared.Problem, s.Shared.OnOutage = "redis 10.0.0.9:6379: no answer (nothing within 100ms): see", "min"
+	m := watching(Options{}, 120, 24, 60)
+	m.Update(answer{at: began.Add(61 * time.Second), status: s})
+	if got := plainFrame(m); !strings.Contains(got, "redis 10.0.0.9:6379: no answer (nothing within 100ms): see; on_outage counts: min") {
+		t.Errorf("it is shown as\n%s", got)
+	}
+}
+
 func TestAShareOfNothingIsNothing(t *testing.T) {
 	s := sharing(61)
 	s.Shared.Shares[0].Rate, s.Links[0].Classes[0].Rate, s.Links[0].Classes[0].Ceil = 0, 1, 1
