@@ -94,19 +94,8 @@ func TestFramesOfAnySizeAreDrawn(t *testing.T) {
 	for _, factor := range []float64{0, 0.001, 1, 1.5} {
 		frames = append(frames, ratesFrame(t, 0, factor), ratesFrame(t, 1, factor))
 	}
-	for width := range 150 {
-		for _, f := range frames {
-			height := width % 40
-			lines := f.render(style{false, blocks}, width, height)
-			if len(lines) > max(height, 1) {
-				t.Fatalf("%d lines at %d x %d", len(lines), width, height)
-			}
-			for _, l := range lines {
-				if n := utf8.RuneCountInString(l); n > max(width, minWidth) {
-					t.Fatalf("%d columns at %d x %d: %s", n, width, height, l)
-				}
-			}
-		}
+	for i := range frames {
+		mustFitAnySize(t, &frames[i])
 	}
 }
 

@@ -92,27 +92,36 @@ func mustFit(t *testing.T, lines []string, style string, width, height int) {
 }
 
 func TestKernelFramesOfAnySizeAreDrawn(t *testing.T) {
-	d := kernelDemoAt(t, 14*time.Second)
+	mustFitAnySize(t, kernelDemoAt(t, 14*time.Second).frame(14*time.Second))
+}
+
+// mustFitAnySize draws a frame on terminals of many sizes.
+func mustFitAnySize(t *testing.T, f moment) {
+	t.Helper()
 	for width := range 150 {
 		height := width % 40
-		lines := d.frame(14*time.Second).render(style{false, blocks}, width, height)
-		mustFit(t, lines, "plain", max(width, minWidth), max(height, 1))
+		mustFit(t, f.render(style{false, blocks}, width, height), "plain", max(width, minWidth), max(height, 1))
 	}
 }
 
-func TestKernelLinesTellASecondEach(t *testing.T) {
+// linesOf is what a demo of a length prints where it is not on a terminal.
+func linesOf(length time.Duration, at func(now time.Duration) moment) string {
 	var out bytes.Buffer
 	v := newView(&out, false)
 	v.open()
-	for now := time.Duration(0); now < 16*time.Second; now += 100 * time.Millisecond {
+	for now := time.Duration(0); now < length; now += 100 * time.Millisecond {
 		if v.due(now) {
-			v.draw(kernelDemoAt(t, now).frame(now))
+			v.draw(at(now))
 		}
 	}
 	v.close()
-	golden(t, "kernel-lines.txt", out.String())
+	return out.String()
+}
+
+func TestKernelLinesTellASecondEach(t *testing.T) {
+	golden(t, "kernel-lines.txt", linesOf(16*time.Second, func(now time.Duration) moment { return kernelDemoAt(t, now).frame(now) }))
 	var none bytes.Buffer
-	v = newView(&none, true)
+	v := newView(&none, true)
 	v.open()
 	v.draw(kernelDemoAt(t, time.Second).frame(time.Second))
 	v.close()

@@ -63,24 +63,11 @@ func TestSharedFrames(t *testing.T) {
 func TestSharedFramesOfAnySizeAreDrawn(t *testing.T) {
 	d := sharedDemoAt(t, 20*time.Second)
 	d.hosts[1].samples[199].rate *= 3 // above the rate
-	for width := range 150 {
-		height := width % 40
-		lines := d.frame(20*time.Second).render(style{false, blocks}, width, height)
-		mustFit(t, lines, "plain", max(width, minWidth), max(height, 1))
-	}
+	mustFitAnySize(t, d.frame(20*time.Second))
 }
 
 func TestSharedLinesTellASecondEach(t *testing.T) {
-	var out bytes.Buffer
-	v := newView(&out, false)
-	v.open()
-	for now := time.Duration(0); now < 25*time.Second; now += 100 * time.Millisecond {
-		if v.due(now) {
-			v.draw(sharedDemoAt(t, now).frame(now))
-		}
-	}
-	v.close()
-	golden(t, "shared-lines.txt", out.String())
+	golden(t, "shared-lines.txt", linesOf(25*time.Second, func(now time.Duration) moment { return sharedDemoAt(t, now).frame(now) }))
 }
 
 // sharedSampleReport is that of a demo in which each relay got a little less than it was promised.
