@@ -20,7 +20,7 @@ LINTER := bin/golangci-lint
 NFPM := bin/nfpm
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-kernel demo-shared test test-vm test-systemd build lint fix fuzz bench bench-relay bench-admission bench-kernel bpf man install deb rpm clean
+.PHONY: help run demo demo-kernel demo-shared test test-valkey test-vm test-systemd build lint fix fuzz bench bench-relay bench-admission bench-kernel bpf man install deb rpm clean
 
 help: ## show these targets
 	@echo "shaperd: traffic classes, guaranteed rates and fair shares for a Linux host"
@@ -45,6 +45,12 @@ test: ## install what the tests need, then run all of them with the race detecto
 	@$(GO) -C tools build -o ../bin/gotest ./gotest
 	CGO_ENABLED=1 bin/gotest -race $(TESTFLAGS) ./...
 	@$(GO) -C tools test ./...
+
+test-valkey: ## run the tests of what shares on a Redis, on a Valkey
+	sh tools/deps.sh test-valkey
+	sh tools/valkey.sh bin/valkey
+	@$(GO) -C tools build -o ../bin/gotest ./gotest
+	PATH="$(CURDIR)/bin/valkey:$$PATH" bin/gotest -count=1 $(TESTFLAGS) ./internal/store ./internal/lease ./internal/admission/...
 
 test-vm: ## run the tests of VM_PACKAGES on a fuller kernel, in an emulated machine
 	sh tools/deps.sh test-vm

@@ -17,6 +17,9 @@ tmux             tmux                 terminal of shaperd top
 redis-server     redis-server         real server of shared classes
 redis-sentinel   redis-sentinel       real failover of shared classes
 ' ;;
+test-valkey) needs='
+dpkg-deb         dpkg                 what is in a package
+' ;;
 test-vm) needs='
 qemu-system-x86_64 qemu-system-x86   emulated machine
 busybox          busybox-static       shell in the machine
@@ -54,7 +57,7 @@ llvm-strip-14    llvm-14              without debugging information
 /usr/include/bpf/bpf_helpers.h libbpf-dev helpers
 ' ;;
 *)
-	echo "usage: deps.sh test|test-vm|test-systemd|demo-kernel|demo-shared|bench-relay|bench-admission|bench-kernel|bpf" >&2
+	echo "usage: deps.sh test|test-valkey|test-vm|test-systemd|demo-kernel|demo-shared|bench-relay|bench-admission|bench-kernel|bpf" >&2
 	exit 2
 	;;
 esac

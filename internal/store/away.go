@@ -71,6 +71,7 @@ var complaints = []struct {
 	{"DENIED", "its protected-mode keeps others out", "set a password there, and write it to the password file", false},
 	{"NOPERM", "its user may not do this", "give the user these rules: " + ACL, true},
 	{"The user executing the script", "its user may not do this", "give the user these rules: " + ACL, true},
+	{"failure in script: User ", "its user may not do this", "give the user these rules: " + ACL, true}, // Valkey's words for it
 	{"READONLY", "a replica, which cannot be written to", "name the master, or the Sentinels that know it", false},
 	{"OOM", "out of memory", "give it more maxmemory, and a database of its own", false},
 	{"MISCONF", "it does not take writes since it cannot save", `free its disk, or "CONFIG SET stop-writes-on-bgsave-error no"`, false},
@@ -107,7 +108,11 @@ func (s *Store) explain(err error) *AwayError {
 		p.Err = answer
 		text := answer.Error()
 		for _, c := range complaints {
-			if strings.HasPrefix(text, c.text) || strings.Contains(text, "-"+c.text) || !upper(c.text) && strings.Contains(text, c.text) {
+			_, passed, of := strings.Cut(text, "-"+c.text)
+			if of { // in a script's own error
+				p.Err = errors.New(c.text + passed)
+			}
+			if of || strings.HasPrefix(text, c.text) || !upper(c.text) && strings.Contains(text, c.text) {
 				p.What, p.Cure, p.local = c.what, c.cure, c.local
 				return p
 			}

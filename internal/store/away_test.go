@@ -67,19 +67,19 @@ func TestAProblemSaysWhatIsWrongAndTheCure(t *testing.T) {
 		{"wrong password", func(t *testing.T) store.Options {
 			r := storetest.Start(t, "--requirepass", password)
 			return store.Options{Addrs: []string{r.Addr()}, PasswordFile: file(t, "wrong\n")}
-		}, "redis PORT: wrong user or password (WRONGPASS invalid username-password pair or user is disabled): " +
+		}, "redis PORT: wrong user or password (…): " +
 			"correct the password file and the user in the URL"},
 		{"no permission", func(t *testing.T) store.Options {
 			r := storetest.Start(t)
 			r.Do("ACL", "SETUSER", "weak", "on", ">"+password, "~*", "+get")
 			return store.Options{Addrs: []string{r.Addr()}, User: "weak", PasswordFile: file(t, password)}
-		}, "redis PORT: its user may not do this (NOPERM this user has no permissions to run the 'evalsha' command): " +
+		}, "redis PORT: its user may not do this (…): " +
 			"give the user these rules: " + store.ACL},
 		{"no permission inside a script", func(t *testing.T) store.Options {
 			r := storetest.Start(t)
 			r.Do("ACL", "SETUSER", "weak", "on", ">"+password, "~*", "+eval", "+evalsha")
 			return store.Options{Addrs: []string{r.Addr()}, User: "weak", PasswordFile: file(t, password)}
-		}, "redis PORT: its user may not do this (ERR The user executing the script can't run this command or subcommand): " +
+		}, "redis PORT: its user may not do this (…): " +
 			"give the user these rules: " + store.ACL},
 		{"replica", func(t *testing.T) store.Options {
 			r := storetest.Start(t)
@@ -93,7 +93,7 @@ func TestAProblemSaysWhatIsWrongAndTheCure(t *testing.T) {
 			"give it more maxmemory, and a database of its own"},
 		{"loading", func(t *testing.T) store.Options {
 			return store.Options{Addrs: []string{storetest.StartLoading(t).Addr()}}
-		}, "redis PORT: it is loading its data (LOADING Redis is loading the dataset in memory): wait; nothing of shaperd's needs to be saved there"},
+		}, "redis PORT: it is loading its data (…): wait; nothing of shaperd's needs to be saved there"},
 		{"incomplete cluster", func(t *testing.T) store.Options {
 			a, b := storetest.Start(t, "--cluster-enabled", "yes"), storetest.Start(t, "--cluster-enabled", "yes")
 			return store.Options{Addrs: []string{a.Addr(), b.Addr()}}
@@ -126,6 +126,9 @@ func TestAProblemSaysWhatIsWrongAndTheCure(t *testing.T) {
 				t.Fatalf("Do = %v, value %v; want an *AwayError", err, c.Value)
 			}
 			got := strings.ReplaceAll(err.Error(), "127.0.0.1:", "")
+			if strings.Contains(tt.want, "(…)") { // servers say it in words of their own
+				got = regexp.MustCompile(`\(.+\): `).ReplaceAllString(got, "(…): ")
+			}
 			if got = regexp.MustCompile(`\b\d{4,5}\b`).ReplaceAllString(got, "PORT"); got != tt.want {
 				t.Errorf("error\n got %s\nwant %s", got, tt.want)
 			}

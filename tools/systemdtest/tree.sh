@@ -6,13 +6,7 @@ set -eu
 [ $# = 2 ] || { echo "usage: tree.sh SUITE FOLDER" >&2; exit 2; }
 [ ! -e "$2" ] || exit 0
 
-# mirror prints where apt has Debian's main archive from.
-mirror() {
-	apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Component: main' "Codename: $(. /etc/os-release && echo "$VERSION_CODENAME")" 2>/dev/null | sort -u | head -n 1
-}
-from=$(mirror)
-[ -n "$from" ] || { apt-get update -qq && from=$(mirror); }
-[ -n "$from" ] || { echo "make test-systemd needs a Debian whose apt has an archive: see /etc/apt/sources.list" >&2; exit 1; }
+from=$(sh "$(dirname "$0")/../mirror.sh")
 
 new=$2.$$
 rm -rf "$new"

@@ -22,7 +22,7 @@ type Sentinels struct {
 func StartSentinels(t testing.TB) *Sentinels {
 	t.Helper()
 	s := &Sentinels{t: t, Name: "mymaster", Master: Start(t)}
-	s.Replica = Start(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(s.Master.port))
+	s.Replica = Start(t, "--replicaof", "127.0.0.1", strconv.Itoa(s.Master.port))
 	for s.Master.Do("WAIT", 1, 100) != int64(1) { // it blocks
 		s.Master.Do("SET", "wait", 1) // an offset that the replica has to reach
 	}
