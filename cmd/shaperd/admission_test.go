@@ -191,6 +191,11 @@ http {
 		!strings.HasPrefix(header.Get("RateLimit-Policy"), `"api";q=3;w=5400`) || served != 3 {
 		t.Errorf("the fourth: %d %v, and %d were served", status, header, served)
 	}
+	write(t, token, "another-0123456789abcdef")
+	p.asks(0, "reload")
+	if status, header, _ := get("GET"); status != 503 || header.Get("Retry-After") != "1" || header.Get("WWW-Authenticate") != "" || served != 3 {
+		t.Errorf("with another token: %d %v", status, header)
+	}
 	p.signal(9)
 	p.exit()
 	if status, _, body := get("GET"); status != 200 || body != "served /shop" {

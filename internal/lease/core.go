@@ -193,7 +193,9 @@ func (c *core) finish(now time.Time, t *trip) {
 		}
 		if err != nil {
 			h.failed, h.told = true, false
-			c.problem = err
+			if c.problem == nil { // of others it may only be that the connection has ended
+				c.problem = err
+			}
 			continue
 		}
 		h.take(a, t.sent, c.margin, t.until[i])

@@ -227,6 +227,23 @@ func TestHostsFindRedisBeforeItHasLearned(t *testing.T) {
 	}
 }
 
+// What is said is the server's answer, not that it closed the connection after it.
+func TestAMissingPasswordIsNamed(t *testing.T) {
+	t.Parallel()
+	r, c := storetest.Start(t, "--requirepass", "right"), newCluster(t)
+	var budgets []Budget
+	for _, class := range []string{"a", "b", "c"} {
+		b := budget(100 * shaper.Mbit)
+		b.Class = class
+		budgets = append(budgets, b)
+	}
+	a := c.run("r1", store.Options{Backoff: DefaultPeriod, Addrs: []string{r.Addr()}}, store.OutageShare, budgets...)
+	storetest.Eventually(t, "an answer", func() bool { return a.Status().Failures > 1 })
+	if s := a.Status(); !strings.Contains(s.Problem, "it wants a password") {
+		t.Errorf("problem %q", s.Problem)
+	}
+}
+
 func TestAWrongPasswordIsAnOutageFromTheStart(t *testing.T) {
 	t.Parallel()
 	r, c := storetest.Start(t, "--requirepass", "right"), newCluster(t)

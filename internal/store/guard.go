@@ -65,7 +65,7 @@ func (s *Store) request(ctx context.Context, cmds []redis.Cmder, next func(conte
 	var worst *AwayError
 	answered := false
 	note := func(p *AwayError) {
-		if !p.crowded {
+		if !p.crowded && worst == nil { // what follows may only be that the connection has ended
 			worst = p
 		}
 	}
