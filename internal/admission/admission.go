@@ -34,7 +34,7 @@ type class struct {
 
 // New returns an Admission without classes and without a store.
 func New() *Admission {
-	a := &Admission{counts: map[string]*counts{}, share: 1}
+	a := &Admission{counts: map[string]*counts{}, share: minPart}
 	a.classes.Store(&map[string]*class{})
 	return a
 }
@@ -86,8 +86,10 @@ func (a *Admission) Update(classes []Class) error {
 
 // SetStore sets where shared classes are decided, and the cluster's name, which
 // hosts that share have in common. Without a store, which nil is too, it counts
-// as away. It does not close the store that there was.
+// as away. It does not close the store that there was. This host's part is not
+// known then: see SetShare.
 func (a *Admission) SetStore(s *store.Store, name string) {
+	a.SetShare(minPart)
 	if s == nil {
 		a.cluster.Store(nil)
 		return
@@ -95,9 +97,9 @@ func (a *Admission) SetStore(s *store.Store, name string) {
 	a.cluster.Store(newCluster(s, name))
 }
 
-// SetShare sets this host's part of the rates of classes with the Outage Share,
-// from 0 to 1: with four hosts it may be 0.25. Before, a host takes itself for
-// the only one.
+// SetShare sets this host's part of the rates of classes with OutageShare, from 0 to
+// 1: with four hosts it may be 0.25. Before, a host knows of no others, of which there
+// may be many: its part is that of OutageMin.
 func (a *Admission) SetShare(part float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

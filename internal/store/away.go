@@ -73,7 +73,7 @@ var complaints = []struct {
 	{"The user executing the script", "its user may not do this", "give the user these rules: " + ACL, true},
 	{"failure in script: User ", "its user may not do this", "give the user these rules: " + ACL, true}, // Valkey's words for it
 	{"READONLY", "a replica, which cannot be written to", "name the master, or the Sentinels that know it", false},
-	{"OOM", "out of memory", "give it more maxmemory, and a database of its own", false},
+	{"OOM", "out of memory", "give it more maxmemory, and a Redis of its own", false},
 	{"MISCONF", "it does not take writes since it cannot save", `free its disk, or "CONFIG SET stop-writes-on-bgsave-error no"`, false},
 	{"NOREPLICAS", "it does not take writes without replicas", "bring its replicas back", false},
 	{"LOADING", "it is loading its data", "wait; nothing of shaperd's needs to be saved there", false},

@@ -90,7 +90,7 @@ func TestAProblemSaysWhatIsWrongAndTheCure(t *testing.T) {
 		{"out of memory", func(t *testing.T) store.Options {
 			return store.Options{Addrs: []string{storetest.Start(t, "--maxmemory", "1kb").Addr()}}
 		}, "redis PORT: out of memory (OOM command not allowed when used memory > 'maxmemory'): " +
-			"give it more maxmemory, and a database of its own"},
+			"give it more maxmemory, and a Redis of its own"},
 		{"loading", func(t *testing.T) store.Options {
 			return store.Options{Addrs: []string{storetest.StartLoading(t).Addr()}}
 		}, "redis PORT: it is loading its data (…): wait; nothing of shaperd's needs to be saved there"},
