@@ -16,7 +16,8 @@ type alone struct {
 	away atomic.Bool // the buckets are those of an outage
 
 	mu   sync.Mutex
-	back time.Time // since when the store has answered all, while away; zero when it does not
+	back time.Time     // since when the store has answered all, while away; zero when it does not
+	ends chan struct{} // closed when the store answers; nil while it does
 	full limits
 	most int // keys
 	part float64
@@ -58,12 +59,14 @@ func (o *alone) answered() {
 	defer o.mu.Unlock()
 	if o.back.IsZero() {
 		o.back = time.Now()
+		close(o.ends)
+		o.ends = nil
 	}
 	o.end()
 }
 
-// failed says that the store is away.
-func (o *alone) failed() {
+// failed says that the store is away. What it returns is closed once it has answered.
+func (o *alone) failed() (back <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.end() // if it was long ago that it came back, and nobody has asked since
@@ -72,6 +75,10 @@ func (o *alone) failed() {
 		o.away.Store(true)
 		o.apply()
 	}
+	if o.ends == nil {
+		o.ends = make(chan struct{})
+	}
+	return o.ends
 }
 
 // end ends an outage once the store has settled. Called with mu held.

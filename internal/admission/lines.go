@@ -3,29 +3,35 @@ package admission
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
 
-// lines have those who wait for tokens of one key in the store stand one behind
-// the other: only the first of them asks. While there is a line, others who come
-// do not ask either, or they would take what the first waits for. But when other hosts
-// take that, again and again, this one's would have nothing: so the first keeps others
-// back for no longer than twice the time it waits for if nobody else takes anything.
+// lines have those who wait for tokens of one key in the store stand one behind the
+// other. The first asks, and those behind it for whom there is enough, by the last
+// answer; once it is refused it is the head, and nobody else asks. Others who come
+// meanwhile do not either, or they would take what the head waits for. But when other
+// hosts take that, again and again, this one's would have nothing: so a head keeps
+// others back for no longer than twice the time it waits for if nobody else takes any.
 type lines struct {
 	mu    sync.Mutex
 	byKey map[string]*line
 }
 
-// A line is there while somebody is in it. All but turn is guarded by the lines' mu.
+// A line is there while somebody is in it. All of it is guarded by the lines' mu.
 type line struct {
-	turn  chan struct{} // holds something while somebody is first
-	users int
-	bits  int64     // that all in it wait for
-	first int64     // of these, that the first waits for, once it is known until when
-	due   time.Time // when the first can have them; for the others earning begins then
-	until time.Time // it keeps others back
+	waiting []*place // for their turn, in order
+	asking  int
+	users   int
+	bits    int64     // that all in it wait for
+	head    *place    // who is refused, and asks again
+	due     time.Time // when the head can have its bits; for the others earning begins then
+	until   time.Time // it keeps others back
 }
+
+// crowd is how many of a line ask at once, at most: enough for a store that is far away.
+const crowd = 16
 
 // behind returns what one who comes for so many bits is told if there is a line that
 // keeps it back: when it would have them.
@@ -33,10 +39,13 @@ func (l *lines) behind(c *class, key string, bits int64) (s state, busy bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := l.byKey[key]
-	if in == nil || in.first > 0 && time.Now().After(in.until) {
+	if in == nil || in.head == nil && len(in.waiting) == 0 || in.head != nil && time.Now().After(in.until) {
 		return s, false
 	}
-	due, others := max(time.Until(in.due), 0), in.bits-in.first
+	due, others := max(time.Until(in.due), 0), in.bits
+	if in.head != nil {
+		others -= in.head.bits
+	}
 	const longest = math.MaxInt64 - MaxWait // due is no later than the longest wait
 	s.retry = due + min(earns(c, others+bits, 0), longest)
 	s.reset = due + min(earns(c, others+bitsPerToken*int64(c.burst), 0), longest)
@@ -52,39 +61,55 @@ func (l *lines) enter(key string, bits int64) *place {
 	}
 	in := l.byKey[key]
 	if in == nil {
-		in = &line{turn: make(chan struct{}, 1)}
+		in = &line{}
 		l.byKey[key] = in
 	}
+	p := &place{of: l, in: in, key: key, bits: bits, turn: make(chan struct{}, 1)}
 	in.users++
 	in.bits += bits
-	return &place{of: l, in: in, key: key, bits: bits}
+	in.waiting = append(in.waiting, p)
+	in.next(0)
+	return p
+}
+
+// next gives the first in the line its turn if nobody asks, and those behind it for whom
+// so many bits are enough.
+func (in *line) next(left int64) {
+	for len(in.waiting) > 0 && in.asking < crowd {
+		p := in.waiting[0]
+		if in.asking > 0 && (in.head != nil || p.bits > left) {
+			return
+		}
+		left -= p.bits
+		in.waiting = in.waiting[1:]
+		in.asking++
+		p.asks = true
+		p.turn <- struct{}{}
+	}
 }
 
 // A place in a line is of one goroutine.
 type place struct {
-	of    *lines
-	in    *line
-	key   string
-	bits  int64
-	first bool
+	of   *lines
+	in   *line
+	key  string
+	bits int64
+	turn chan struct{} // holds something when it has the turn, until wait takes it
+	asks bool          // it has the turn; guarded by the lines' mu
+	left int64         // bits that are there after what it was granted
 }
 
-// wait waits to be the first, for no longer than d: first is false then.
-func (p *place) wait(ctx context.Context, d time.Duration) (first bool, err error) {
-	if p.first {
-		return true, nil
-	}
+// wait waits for the turn to ask, for no longer than d.
+func (p *place) wait(ctx context.Context, d time.Duration) (turn bool, err error) {
 	select {
-	case p.in.turn <- struct{}{}:
-		p.first = true
+	case <-p.turn:
 		return true, nil
 	default:
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case p.in.turn <- struct{}{}:
-		p.first = true
+	case <-p.turn:
 		return true, nil
 	case <-t.C:
 		return false, nil
@@ -93,29 +118,44 @@ func (p *place) wait(ctx context.Context, d time.Duration) (first bool, err erro
 	}
 }
 
-// keep is how long the first keeps others back at least: it has to ask.
+// keep is how long a head keeps others back at least: it has to ask.
 const keep = 100 * time.Millisecond
 
-// knows has the line know when its first can have what it waits for.
-func (p *place) knows(retry time.Duration) {
+// refused says that the place, which asked, can have its bits after a time. It is the
+// head then, and asks again by itself; or, where there is one, it is the next to have
+// a turn: head is false.
+func (p *place) refused(retry time.Duration) (head bool) {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	now := time.Now()
-	if p.in.first == 0 {
-		p.in.until = now.Add(2*min(retry, MaxWait) + keep)
+	in, now := p.in, time.Now()
+	if in.head != nil && in.head != p {
+		in.asking--
+		p.asks = false
+		in.waiting = slices.Insert(in.waiting, 0, p)
+		return false
 	}
-	p.in.first, p.in.due = p.bits, now.Add(retry)
+	if in.head == nil {
+		in.until = now.Add(2*min(retry, MaxWait) + keep)
+	}
+	in.head, in.due = p, now.Add(retry)
+	return true
 }
 
 func (p *place) leave() {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	p.in.bits -= p.bits
-	if p.in.users--; p.in.users == 0 {
+	in := p.in
+	in.bits -= p.bits
+	if in.users--; in.users == 0 {
 		delete(p.of.byKey, p.key)
 	}
-	if p.first {
-		p.in.first, p.in.due = 0, time.Now()
-		<-p.in.turn
+	if in.head == p {
+		in.head, in.due = nil, time.Now()
 	}
+	if p.asks {
+		in.asking--
+	} else {
+		in.waiting = slices.DeleteFunc(in.waiting, func(q *place) bool { return q == p })
+	}
+	in.next(p.left)
 }

@@ -37,7 +37,7 @@ func TestALineIsServedInOrder(t *testing.T) {
 				if first, err := p.wait(t.Context(), wait); err != nil || first == (i == 2) {
 					t.Errorf("%d: first is %v, %v", i, first, err)
 				} else if first {
-					p.knows(70 * time.Millisecond) // the bucket has 30
+					p.refused(70 * time.Millisecond) // the bucket has 30
 					time.Sleep(70 * time.Millisecond)
 					served = append(served, i)
 				}
@@ -74,13 +74,13 @@ func TestALineKeepsOthersBackForTwiceAsLongAsItShould(t *testing.T) {
 		if ok, err := first.wait(t.Context(), 0); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		back(true, "before it asked")
+		back(false, "before it is refused")
 		for range 2 {
-			first.knows(100 * time.Millisecond) // others took it
+			first.refused(100 * time.Millisecond) // others took it
 			time.Sleep(100 * time.Millisecond)
 			back(true, "until twice the time")
 		}
-		first.knows(100 * time.Millisecond)
+		first.refused(100 * time.Millisecond)
 		time.Sleep(keep + time.Millisecond)
 		back(false, "after that")
 		second := lines.enter("k", 8)
@@ -88,9 +88,52 @@ func TestALineKeepsOthersBackForTwiceAsLongAsItShould(t *testing.T) {
 		if ok, err := second.wait(t.Context(), 0); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		second.knows(time.Second)
+		second.refused(time.Second)
 		back(true, "the next one")
 		second.leave()
+	})
+}
+
+// Those behind one who was granted ask at once, as far as there is enough for them;
+// who is refused then, beside a head, has the next turn.
+func TestALineAsksTogetherWhereThereIsEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines lines
+		turn := func(p *place) bool {
+			ok, err := p.wait(t.Context(), 0)
+			return ok && err == nil
+		}
+		var all []*place
+		for range 6 {
+			all = append(all, lines.enter("k", 8))
+		}
+		if !turn(all[0]) || turn(all[1]) {
+			t.Fatal("not only the first has its turn")
+		}
+		all[0].left = 3 * 8
+		all[0].leave()
+		for i, want := range []bool{1: true, true, true, false, false} {
+			if i > 0 && turn(all[i]) != want {
+				t.Errorf("with enough for three: %d has its turn is %v", i, !want)
+			}
+		}
+		if !all[1].refused(time.Second) || all[2].refused(time.Second) {
+			t.Error("two heads, or none")
+		}
+		all[3].leave()
+		if turn(all[2]) || turn(all[4]) {
+			t.Error("others ask beside a head")
+		}
+		all[1].leave()
+		if !turn(all[2]) || turn(all[4]) {
+			t.Error("who was refused beside the head is not the next")
+		}
+		for _, i := range []int{4, 2, 5} {
+			all[i].leave()
+		}
+		if len(lines.byKey) != 0 {
+			t.Error("there is a line")
+		}
 	})
 }
 

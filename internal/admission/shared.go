@@ -23,6 +23,7 @@ var errChanged = errors.New("the class has changed")
 func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request) (granted, alone bool, s state, err error) {
 	bits, deadline := bitsPerToken*int64(n), time.Now().Add(r.Wait)
 	var in *place // nil while the caller does not wait
+	head := false // it has the turn already
 	join := func() bool {
 		ok := a.enter(c)
 		if ok {
@@ -34,7 +35,7 @@ func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request)
 		if in != nil {
 			in.leave()
 			a.leave(c)
-			in = nil
+			in, head = nil, false
 		}
 	}
 	defer quit()
@@ -42,12 +43,12 @@ func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request)
 		return false, false, s, nil
 	}
 	for {
-		if in != nil {
-			first, err := in.wait(ctx, time.Until(deadline))
+		if in != nil && !head {
+			turn, err := in.wait(ctx, time.Until(deadline))
 			if err != nil {
 				return false, false, s, err
 			}
-			if !first {
+			if !turn {
 				quit()
 				if s, busy := c.lines.behind(c, r.Key, bits); busy {
 					return false, false, s, nil
@@ -75,18 +76,26 @@ func (a *Admission) takeShared(ctx context.Context, c *class, n int, r *Request)
 			}
 			quit() // the line is of those who wait for the store
 			granted, s, err = a.takeAlone(ctx, c, n, r, deadline, err)
+			if err == errBack { //nolint:errorlint // it is not wrapped
+				continue
+			}
 			return granted, true, s, err
 		}
 		c.alone.answered()
 		switch {
 		case granted || !ok || s.retry > time.Until(deadline):
+			if in != nil {
+				in.left = bitsPerToken * s.tokens
+			}
 			return granted, false, s, nil
 		case in == nil:
 			if !join() {
 				return false, false, s, nil
 			}
 		default:
-			in.knows(s.retry)
+			if head = in.refused(s.retry); !head {
+				continue
+			}
 			if err := sleep(ctx, min(s.retry, recheck)); err != nil {
 				return false, false, s, err
 			}
@@ -100,11 +109,26 @@ func (a *Admission) takeAlone(ctx context.Context, c *class, n int, r *Request, 
 		c.counts.outage.Add(1)
 		return false, state{}, &OutageError{c.Name, outageRetry, err}
 	}
-	c.alone.failed()
+	back := c.alone.failed()
 	rest := *r
 	rest.Wait = max(time.Until(deadline), 0)
-	return a.takeLocal(ctx, c, n, &rest)
+	if rest.Wait == 0 {
+		return a.takeLocal(ctx, c, n, &rest)
+	}
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-back:
+			cancel(errBack)
+		case <-limited.Done():
+		}
+	}()
+	return a.takeLocal(limited, c, n, &rest)
 }
+
+// errBack is that the store has answered somebody while one waited alone.
+var errBack = errors.New("the store is back")
 
 // outageRetry is when it is worth asking again: the store is tried that often or nearly so.
 const outageRetry = time.Second

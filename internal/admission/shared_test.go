@@ -213,7 +213,7 @@ func TestWhoWaitsForASharedClassIsNotOvertaken(t *testing.T) {
 	storetest.Eventually(t, "somebody to wait", func() bool {
 		lines.mu.Lock()
 		defer lines.mu.Unlock()
-		return lines.byKey[""] != nil && lines.byKey[""].first > 0
+		return lines.byKey[""] != nil && lines.byKey[""].head != nil
 	})
 	start := now(redis)
 	for now(redis) < start+50_000 { // in which 50 bytes are earned
@@ -254,6 +254,23 @@ func TestWhoWaitsInVainKeepsNobodyBackForEver(t *testing.T) {
 	})
 	leave()
 	others.Wait()
+}
+
+// Who waits alone, in an outage, goes on waiting at the store once that answers.
+func TestWhoWaitsInAnOutageGoesBackToTheStore(t *testing.T) {
+	redis := storetest.Start(t)
+	c := Class{Name: "web", Rate: 8 * shaper.Mbit, Burst: 10_000, Shared: true, OnOutage: store.OutageMin} // alone 10 bytes a ms
+	aged(redis, c)
+	a := host(t, redis, c)
+	redis.Pause()
+	served := make(chan Decision)
+	go func() { served <- ask(t, a, Request{Class: "web", Cost: 10_000, Wait: MaxWait}) }()
+	storetest.Eventually(t, "somebody to wait", func() bool { return a.Stats()[0].Waiting == 1 })
+	redis.Resume()
+	storetest.Eventually(t, "the store", func() bool { return !ask(t, a, Request{Class: "web", Cost: 1, Key: "k"}).Alone })
+	if d := <-served; !d.Granted || d.Alone {
+		t.Errorf("%+v", d)
+	}
 }
 
 func (a *Admission) lookup(name string) *class { return (*a.classes.Load())[name] }
@@ -371,11 +388,15 @@ func TestWhileTheStoreIsAwayAHostDecidesAlone(t *testing.T) {
 // Outages that follow each other closely do not each start with a burst.
 func TestOutagesInARowMintNothing(t *testing.T) {
 	redis := storetest.Start(t)
-	a := host(t, redis, slow)
 	aged(redis, slow)
+	a := New()
+	a.cluster.Store(host(t, redis).cluster.Load())
 	a.SetShare(0.5)
+	if err := a.Update([]Class{slow}); err != nil {
+		t.Fatal(err)
+	}
 	for i, want := range []int64{500, 0, 0} {
-		a.SetStore(nil, "")
+		a.cluster.Store(nil)
 		granted := int64(0)
 		for range 1000 {
 			if ask(t, a, Request{Class: "api", Cost: 1}).Granted {
