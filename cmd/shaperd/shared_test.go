@@ -181,6 +181,7 @@ func TestShareStaysWhileRedisIsAway(t *testing.T) {
 	redis.Restart()
 	awaitShares(t, all, 4, 4)
 	for _, m := range all {
+		m.await("the Redis has lost what it knew")
 		m.await("Redis answers again")
 		if s := m.status().Shared; s.Problem != "" {
 			t.Errorf("with Redis again: %+v", s)
@@ -189,6 +190,20 @@ func TestShareStaysWhileRedisIsAway(t *testing.T) {
 }
 
 // Status says what an outage does: to shares, and to what programs ask for.
+// Keys of somebody else are in the way: that is said, and not again and again.
+func TestARedisThatDoesNotTakeAClassIsSaid(t *testing.T) {
+	redis := storetest.Start(t)
+	redis.Do("LPUSH", "shaperd:{test:mirror}:take:bucket", "x")
+	p := start(t, nil, "run", "--config", file(t, "shaperd.yaml", sharedPolicy(redis.URL(), "r1", "127.0.0.1:1", "")))
+	p.await("admission: the Redis does not take shared classes")
+	before := redis.Calls("evalsha")
+	renewals := p.status().Shared.Renewals
+	storetest.Eventually(t, "some renewals", func() bool { return p.status().Shared.Renewals > renewals+4 })
+	if n := redis.Calls("evalsha") - before; n > 3*int(p.status().Shared.Renewals-renewals+1) {
+		t.Errorf("%d calls in %d renewals", n, p.status().Shared.Renewals-renewals)
+	}
+}
+
 func TestStatusTellsOfAnOutage(t *testing.T) {
 	redis := storetest.Start(t)
 	policy := strings.Replace(sharedPolicy(redis.URL(), "r1", "127.0.0.1:1", ", on_outage: closed"), "classes:", "classes:\n  - {name: api, unit: requests, rate: 3600/s, burst: 9, shared: true}", 1)

@@ -52,8 +52,8 @@ type RequestLimit struct{ PerHour, Burst int64 }
 // tokensPerRequest makes whole numbers of all: a request an hour is a token a second.
 const tokensPerRequest = 3600
 
-// maxTokens bounds bursts and rates: eight times as much, in bits, is exact in
-// a script's numbers, which have 53 bits, with a second's worth on top.
+// maxTokens bounds bursts and rates, of which nobody needs more: eight times as much,
+// in bits, is exact in a script's numbers, which have 53 bits, with a second's worth on top.
 const maxTokens = min(1<<48, math.MaxInt)
 
 // limits are a class's in tokens. A byte is one token.
@@ -69,16 +69,17 @@ func (c *Class) limits() (limits, error) {
 	case c.Name == "":
 		return limits{}, errors.New("a class has no name")
 	case r == RequestLimit{}:
-		if c.Rate <= 0 || c.Burst <= 0 || c.Rate > 8*maxTokens || c.Burst > maxTokens {
-			return limits{}, fmt.Errorf("class %q: rate %v and burst %v: both have to be above zero and at most %d bytes", c.Name, c.Rate, c.Burst, int64(maxTokens))
+		if c.Rate <= 0 || c.Burst <= 0 {
+			return limits{}, fmt.Errorf("class %q: rate %v and burst %v: both have to be above zero", c.Name, c.Rate, c.Burst)
 		}
-		return limits{Bytes, 1, c.Rate, c.Burst}, nil
+		return limits{Bytes, 1, min(c.Rate, 8*maxTokens), min(c.Burst, maxTokens)}, nil
 	case c.Rate != 0 || c.Burst != 0:
 		return limits{}, fmt.Errorf("class %q counts requests and has a rate or burst in bytes too", c.Name)
-	case r.PerHour <= 0 || r.Burst <= 0 || r.PerHour > maxTokens || r.Burst > maxTokens/tokensPerRequest:
-		return limits{}, fmt.Errorf("class %q: %d requests an hour and a burst of %d: both have to be above zero and at most %d", c.Name, r.PerHour, r.Burst, int64(maxTokens/tokensPerRequest))
+	case r.PerHour <= 0 || r.Burst <= 0:
+		return limits{}, fmt.Errorf("class %q: %d requests an hour and a burst of %d: both have to be above zero", c.Name, r.PerHour, r.Burst)
 	default:
-		return limits{Requests, tokensPerRequest, shaper.Rate(8 * r.PerHour), shaper.Size(r.Burst * tokensPerRequest)}, nil
+		perHour, burst := min(r.PerHour, maxTokens), min(r.Burst, maxTokens/tokensPerRequest)
+		return limits{Requests, tokensPerRequest, shaper.Rate(8 * perHour), shaper.Size(burst * tokensPerRequest)}, nil
 	}
 }
 

@@ -88,7 +88,8 @@ func (s *cluster) do(ctx context.Context, calls ...*store.Call) error {
 	return s.store.Do(ctx, calls...)
 }
 
-// take is one decision, in an order that all hosts agree on. Errors are those of do.
+// take is one decision, in an order that all hosts agree on. Errors are those of do,
+// errNoStore, or that the answer is none of ours.
 func (s *cluster) take(ctx context.Context, c *class, n int, key string) (granted bool, out state, ok bool, err error) {
 	if s == nil {
 		return false, out, false, errNoStore
@@ -103,7 +104,7 @@ func (s *cluster) take(ctx context.Context, c *class, n int, key string) (grante
 	}
 	verdict, level, rem := answer[0], answer[1], answer[2]
 	if verdict < 0 {
-		wait := time.Duration(level) * time.Microsecond
+		wait := time.Duration(min(level, int64(math.MaxInt64/time.Microsecond))) * time.Microsecond
 		return false, state{retry: wait, reset: wait, full: true}, false, nil
 	}
 	out = state{tokens: level / bitsPerToken, reset: earns(c, bitsPerToken*int64(c.burst)-level, rem)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -426,5 +427,15 @@ func BenchmarkTake(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A policy may have rates and bursts that nobody can use up: they are not refused.
+func TestMoreThanAnybodyNeedsIsTaken(t *testing.T) {
+	a := newAdmission(t, Class{Name: "web", Rate: math.MaxInt64, Burst: math.MaxInt64}, Class{Name: "api", Requests: RequestLimit{PerHour: math.MaxInt64, Burst: math.MaxInt64}})
+	for _, name := range []string{"web", "api"} {
+		if d := ask(t, a, Request{Class: name, Cost: 1}); !d.Granted || d.Remaining < 1<<30 {
+			t.Errorf("%s: %+v", name, d)
+		}
 	}
 }

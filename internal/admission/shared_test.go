@@ -262,11 +262,11 @@ func TestWhoWaitsInAnOutageGoesBackToTheStore(t *testing.T) {
 	c := Class{Name: "web", Rate: 8 * shaper.Mbit, Burst: 10_000, Shared: true, OnOutage: store.OutageMin} // alone 10 bytes a ms
 	aged(redis, c)
 	a := host(t, redis, c)
-	redis.Pause()
+	redis.Kill()
 	served := make(chan Decision)
 	go func() { served <- ask(t, a, Request{Class: "web", Cost: 10_000, Wait: MaxWait}) }()
 	storetest.Eventually(t, "somebody to wait", func() bool { return a.Stats()[0].Waiting == 1 })
-	redis.Resume()
+	redis.Restart()
 	storetest.Eventually(t, "the store", func() bool { return !ask(t, a, Request{Class: "web", Cost: 1, Key: "k"}).Alone })
 	if d := <-served; !d.Granted || d.Alone {
 		t.Errorf("%+v", d)

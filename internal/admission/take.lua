@@ -89,7 +89,8 @@ local granted = level >= cost
 if granted then
 	level = level - cost
 end
-if granted or other or back and held then
+-- A key that is not there is not made by what is refused: that would use up places.
+if granted or back and held or other and (held or not index) then
 	-- It expires when it is full for everybody, not a millisecond earlier.
 	local function full(bits) return math.ceil(bits / lowest * 1000000) end
 	local bucket = table.concat({whole(level), whole(rem), whole(now), whole(rate)}, ' ')

@@ -168,6 +168,22 @@ func TestAnotherRateCountsFromNowOn(t *testing.T) {
 	}
 }
 
+// Keys that are refused take no places, with a new rate neither.
+func TestARefusedKeyTakesNoPlace(t *testing.T) {
+	redis := storetest.Start(t)
+	for _, rate := range []shaper.Rate{8, 16} {
+		a := host(t, redis, Class{Name: "web", Rate: rate, Burst: 1000, Keys: 3, Shared: true})
+		for i := range 5 {
+			if d := ask(t, a, Request{Class: "web", Cost: 1000, Key: fmt.Sprint("k", i)}); d.Granted || d.NoRoom {
+				t.Errorf("rate %v, key %d: %+v", rate, i, d)
+			}
+		}
+		if n := redis.Do("ZCARD", "shaperd:{edge:web}:take:keys"); n != int64(0) {
+			t.Errorf("rate %v: %v keys", rate, n)
+		}
+	}
+}
+
 // What a change of policy costs: buckets that are not there begin empty, once, and
 // are full again when they had the time to be.
 func TestBucketsBeginAnewWithASlowerPolicy(t *testing.T) {

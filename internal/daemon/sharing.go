@@ -31,7 +31,8 @@ type sharing struct {
 
 	held  atomic.Pointer[map[lease.Holder]bool] // what it has shares of; nil before the first
 	seen  map[source]sighting                   // by its own goroutine
-	begun atomic.Bool                           // the Redis knows the classes of admission
+	begin atomic.Int64                          // when the Redis is to know the classes of admission, in ns since 1970; 0 when it does
+	knows bool                                  // the Redis knows what was granted
 	told  string                                // what the log says is wrong
 	odd   map[lease.Holder]bool                 // whose disagreement is in the log
 }
@@ -131,7 +132,7 @@ func (d *daemon) rebudget() {
 	}
 	d.sharing.held.Store(&held)
 	d.divided = nil
-	d.sharing.begun.Store(false)
+	d.sharing.begin.Store(time.Now().UnixNano())
 	d.sharing.Set(all)
 	if err := d.reshape(d.shares); err != nil {
 		d.Log.Error("shares of shared classes", "error", err)
@@ -193,8 +194,13 @@ func (d *daemon) complain(s *sharing) {
 		s.odd[h.Holder] = h.Disagrees
 	}
 	problem := st.Problem
-	if problem == "" && st.Renewals > 0 && !s.begun.Load() {
-		s.begun.Store(d.admission.Begin(d.tasks.ctx) == nil) // else at the next look
+	if problem == "" && st.Renewals > 0 {
+		d.begin(s)
+		learning := slices.ContainsFunc(st.Holders, func(h lease.HolderStatus) bool { return h.State == lease.Learning })
+		if learning && s.knows {
+			d.Log.Warn("shared classes: the Redis has lost what it knew: no share grows until all leases of before have ended")
+		}
+		s.knows = !learning
 	}
 	switch {
 	case problem != "" && s.told == "":
@@ -203,6 +209,21 @@ func (d *daemon) complain(s *sharing) {
 		d.Log.Info("shared classes: Redis answers again")
 	}
 	s.told = problem
+}
+
+// begin has the Redis know the classes of admission, again and again if it has to.
+func (d *daemon) begin(s *sharing) {
+	const again = 10 * time.Second
+	at := s.begin.Load()
+	if at == 0 || time.Now().UnixNano() < at {
+		return
+	}
+	next := int64(0)
+	if err := d.admission.Begin(d.tasks.ctx); err != nil && d.tasks.ctx.Err() == nil {
+		next = time.Now().Add(again).UnixNano()
+		d.Log.Warn("admission: the Redis does not take shared classes", "again in", again, "error", err)
+	}
+	s.begin.CompareAndSwap(at, next) // unless a reload wants it at once
 }
 
 // onLinks are the shares that a link has.
