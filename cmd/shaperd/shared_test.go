@@ -246,7 +246,7 @@ func TestNewestRateOfASharedClassIsTheClusters(t *testing.T) {
 		return s.Budget == 4e6 && s.Disagreement
 	})
 	all[1].await("another rate than the cluster's newest")
-	if got := all[1].asks(0, "status"); !strings.Contains(got, "warning class mirror on relay web download: the cluster's newest policy has") {
+	if got := all[1].asks(0, "status"); !strings.Contains(got, "warning class mirror on relay web download: another host's rate is newer") {
 		t.Errorf("status prints:\n%s", got)
 	}
 	all[0].asks(0, "set", "mirror", "--reset")

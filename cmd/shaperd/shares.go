@@ -26,7 +26,7 @@ func printShares(w io.Writer, s *admin.Shared) {
 			one.Class, one.Link, bits(float64(one.Rate)), bar(float64(one.Rate), one.Budget, 10), rateOrNone(one.Budget), countOrNone(one.Holders), one.State,
 		})
 		if one.Disagreement {
-			warn(fmt.Sprintf("class %s on %s: the cluster's newest policy has another rate than this host's, and counts: give all hosts the same policy", one.Class, one.Link))
+			warn(fmt.Sprintf("class %s on %s: another host's rate is newer, and counts: give all hosts the same policy, or end what was set by hand there", one.Class, one.Link))
 		}
 	}
 	if len(rows) > 1 {

@@ -72,6 +72,7 @@ func TestWarningsSayWhatIsWrong(t *testing.T) {
 		s.Links[1].Unshaped = 1234
 		s.Relays[0].State = "drained"
 		s.Reloads.LastError = []string{"secret"}
+		s.Shared = &admin.Shared{Problem: "redis secret: no answer", OnOutage: "min"}
 		far := time.Date(2036, 3, 6, 12, 0, 0, 0, time.UTC)
 		s.Overrides = append(s.Overrides, admin.Override{Class: "web", Rate: "1mbit", Until: &far})
 	}}).status), desktop)
@@ -79,14 +80,14 @@ func TestWarningsSayWhatIsWrong(t *testing.T) {
 	got := strings.Join(texts(b, "#warnings li"), "\n")
 	for _, want := range []string{
 		"The daemon ends", "The last reload failed", "one: the kernel has something else", "two*: there is no such interface",
-		"three: no room", "wan0 ingress: 1,234 packets passed", "relay office: drained",
+		"three: no room", "shared classes is away: they have what on_outage says (min)", "wan0 ingress: 1,234 packets passed", "relay office: drained",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no warning %q", want)
 		}
 	}
-	if n := strings.Count(got, "\n") + 1; n != 7 || strings.Contains(got, "secret") {
-		t.Errorf("%d warnings, want 7 without secrets:\n%s", n, got)
+	if n := strings.Count(got, "\n") + 1; n != 8 || strings.Contains(got, "secret") {
+		t.Errorf("%d warnings, want 8 without secrets:\n%s", n, got)
 	}
 	if n := strings.Count(got, "next reload"); n > 0 {
 		t.Errorf("a daemon that ends is said to reload:\n%s", got)

@@ -17,6 +17,12 @@ func public(s *admin.Status) *admin.Status {
 	if len(s.Reloads.LastError) > 0 { // it quotes the policy file
 		out.Reloads.LastError = []string{"see the log, or shaperd status"}
 	}
+	if s.Shared != nil {
+		out.Shared = &admin.Shared{OnOutage: s.Shared.OnOutage, Shares: []admin.Share{}}
+		if s.Shared.Problem != "" { // it names the Redis
+			out.Shared.Problem = "see the log, or shaperd status"
+		}
+	}
 	for i, r := range s.Relays {
 		out.Relays[i] = admin.Relay{
 			Name: r.Name, Listen: []string{}, State: r.State, Sessions: r.Sessions, Accepted: r.Accepted, Connected: r.Connected,

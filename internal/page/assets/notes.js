@@ -38,6 +38,7 @@ export function warnings(status) {
   const all = [];
   if (status.state === 'draining') all.push('The daemon ends: it takes no new connections');
   if (status.reloads.last_error?.length > 0) all.push(`The last reload failed, the policy is the one before: ${status.reloads.last_error.join('; ')}`);
+  if (status.shared?.problem) all.push(`The Redis of shared classes is away: they have what on_outage says (${status.shared.on_outage}); ${status.shared.problem}`);
   for (const i of status.interfaces) {
     if (!i.present) all.push(`${i.name}: there is no such interface; it is shaped as soon as it appears`);
     else if (i.drift) all.push(`${i.name}: the kernel has something else than the policy wants${i.problem ? `: ${i.problem}` : '; it is being repaired'}`);
