@@ -17,8 +17,11 @@ func Listen(addr netip.AddrPort, h http.Handler, limits Limits) (*Server, error)
 		network = "tcp4" // else 0.0.0.0 would be both too
 	}
 	listener, err := net.Listen(network, addr.String())
-	if errors.Is(err, syscall.EACCES) {
+	switch {
+	case errors.Is(err, syscall.EACCES):
 		err = fmt.Errorf("%w (a port below 1024 needs CAP_NET_BIND_SERVICE)", err)
+	case errors.Is(err, syscall.EADDRINUSE):
+		err = fmt.Errorf("%w (find its owner with: ss -ltnp 'sport = :%d')", err, addr.Port())
 	}
 	if err != nil {
 		return nil, err

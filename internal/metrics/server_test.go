@@ -57,8 +57,8 @@ func TestListenTakesTheAddressBeforeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(s.AddrPort(), http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "address already in use") {
-		t.Errorf("second Listen = %v, want address already in use", err)
+	if _, err := Listen(s.AddrPort(), http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "address already in use (find its owner with: ss -ltnp ") {
+		t.Errorf("second Listen = %v, want address already in use, and how to find who has it", err)
 	}
 	s.Close()
 	again, err := Listen(s.AddrPort(), http.NotFoundHandler())
