@@ -15,14 +15,20 @@ type state struct {
 	full   bool          // there is no room for another key
 }
 
-// take takes n tokens or none. It reads the clock more than once: what another
-// takes in between, or time earns, shows.
+// take takes n tokens or none.
 func take(b *shaper.TokenBucket, n int, l limits) (granted bool, s state) {
-	if granted = b.Allow(n); !granted {
+	granted = b.Allow(n)
+	return granted, after(b, n, l, granted)
+}
+
+// after is the state once n tokens were granted, or not. It reads the clock more than
+// once: what another takes in between, or time earns, shows.
+func after(b *shaper.TokenBucket, n int, l limits, granted bool) (s state) {
+	if !granted {
 		s.retry = max(b.RetryAfter(n), 1)
 	}
 	s.tokens, s.reset = int64(b.Tokens()), b.RetryAfter(int(l.burst))
-	return granted, s
+	return s
 }
 
 // local is the buckets of one class in this process.
@@ -61,20 +67,16 @@ func (a *Admission) takeLocal(ctx context.Context, c *class, n int, r *Request) 
 	if r.Key != "" {
 		held, wait := o.keys.hold(r.Key)
 		if held == nil {
-			return false, state{retry: wait, reset: wait}, nil
+			return false, state{retry: wait, reset: wait, full: true}, nil
 		}
 		defer o.keys.release(held)
 		b = held.TokenBucket
 	}
 	limited, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
-	if err := b.Wait(limited, n); err != nil {
-		if ctx.Err() != nil {
-			return false, s, context.Cause(ctx)
-		}
-		s.retry = max(b.RetryAfter(n), 1)
-		s.tokens, s.reset = int64(b.Tokens()), b.RetryAfter(int(c.burst))
-		return false, s, nil
+	granted = b.Wait(limited, n) == nil
+	if !granted && ctx.Err() != nil {
+		return false, s, context.Cause(ctx)
 	}
-	return true, state{tokens: int64(b.Tokens()), reset: b.RetryAfter(int(c.burst))}, nil
+	return granted, after(b, n, c.limits, granted), nil
 }
