@@ -31,7 +31,7 @@ func host(t *testing.T, redis *storetest.Server, classes ...Class) *Admission {
 // aged makes the server's data set of a class one that was made long ago: all buckets are full.
 func aged(redis *storetest.Server, c Class) {
 	l, _ := c.limits()
-	redis.Do("SET", "shaperd:{edge:"+c.Name+"}:take:made", fmt.Sprintf("0 %d %d 0", l.rate, bitsPerToken*int64(l.burst)))
+	redis.Do("SET", "shaperd:{edge:"+c.Name+"}:take:made", fmt.Sprintf("0 0 %d %d 0", l.rate, bitsPerToken*int64(l.burst)))
 }
 
 func now(redis *storetest.Server) int64 {

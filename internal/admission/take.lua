@@ -10,33 +10,48 @@
 -- A bucket holds the rate that it earns at. What it earned before somebody came with
 -- another is what it earns at the lower of both: when the change was, nobody knows here.
 --
--- A bucket that is not there was empty when the data set was made, and has earned
--- since. So it is full, as what expired is, unless the data set has been lost.
+-- A bucket that is not there had the base when the marker was made, which is nothing
+-- where the data set was new, and has earned since. So it is full, as what expired is,
+-- unless the data set has been lost.
 --
--- What expired has to be full with another rate or burst as well: after a reload,
--- and for hosts whose policy differs. So the marker has the lowest rate and the
--- largest burst of those who ask, and a bucket lives until it had the time to fill
--- with both. When somebody comes with more than that, buckets may have expired too
--- early: the data set begins anew. Less is safe at any time; but it is kept for ten
--- minutes, so that hosts that differ do not have it begin anew in turns.
+-- What expired has to be full for all who ask. So the marker has their lowest rate and
+-- largest burst, and a bucket lives until it had the time to fill with both. When
+-- somebody comes with more than that, the marker is made anew, and the base is what a
+-- bucket that is not there had until then: no more than the largest burst of before.
+-- Less is safe at any time; it counts once nobody has had more for ten minutes.
 local rate, burst, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 local function whole(n) return string.format('%.0f', n) end
 
--- The marker: when the data set was made; the lowest rate and the largest burst; when
--- somebody who had one of them last asked. All times are in microseconds.
-local made, lowest, most, seen = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+) (%d+) (%d+)$')
-made, lowest, most, seen = tonumber(made), tonumber(lowest), tonumber(most), tonumber(seen)
+-- earned is what there is after a time, in millionths of a bit beside whole ones, no
+-- more than a burst.
+local function earned(level, rem, elapsed, rate, burst)
+	local seconds = math.floor(elapsed / 1000000)
+	if seconds * rate >= burst then return burst, 0 end
+	local part, low = elapsed - seconds * 1000000, rate % 1000000
+	rem = rem + part * low
+	level = level + seconds * rate + part * ((rate - low) / 1000000) + math.floor(rem / 1000000)
+	if level >= burst then return burst, 0 end
+	return level, rem % 1000000
+end
+
+-- The marker: since when, and with what base, a bucket may be missing; the lowest rate and
+-- the largest burst; when somebody who had one of them last asked. Times are in
+-- microseconds.
+local made, base, lowest, most, seen = string.match(redis.call('GET', KEYS[2]) or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+made, base, lowest, most, seen = tonumber(made), tonumber(base), tonumber(lowest), tonumber(most), tonumber(seen)
 local lost = not made or made > now
-local more = lost or rate < lowest or burst > most
+local more = not lost and (rate < lowest or burst > most)
 local keep = lost and 0 or math.max(600000000, most / lowest * 1000000)
 local gone = lost or now - seen > keep
 local stays = (rate == lowest or burst == most) and now - seen > keep / 2
 if more or gone or stays then
-	if more then
-		made = now
+	if lost then
+		made, base = now, 0
+	elseif more then
+		made, base = now, (earned(base, 0, now - made, lowest, most))
 	end
 	if gone then
 		lowest, most = rate, burst
@@ -44,10 +59,10 @@ if more or gone or stays then
 		lowest, most = math.min(rate, lowest), math.max(burst, most)
 	end
 	seen = now
-	redis.call('SET', KEYS[2], table.concat({whole(made), whole(lowest), whole(most), whole(seen)}, ' '))
+	redis.call('SET', KEYS[2], table.concat({whole(made), whole(base), whole(lowest), whole(most), whole(seen)}, ' '))
 end
 
-local level, rem, at, earns = 0, 0, made, lowest
+local level, rem, at, earns = base, 0, made, lowest
 local held = redis.call('GET', KEYS[1])
 if held then
 	level, rem, at, earns = string.match(held, '^(%d+) (%d+) (%d+) (%d+)$')
@@ -58,19 +73,7 @@ earns = math.min(earns, rate)
 
 -- A clock that was set back earns nothing for the time before.
 local back = at > now
-local elapsed = math.max(now - at, 0)
-local seconds = math.floor(elapsed / 1000000)
-if seconds * earns >= burst then
-	level, rem = burst, 0
-else
-	local part, low = elapsed - seconds * 1000000, earns % 1000000
-	rem = rem + part * low
-	level = level + seconds * earns + part * ((earns - low) / 1000000) + math.floor(rem / 1000000)
-	rem = rem % 1000000
-	if level >= burst then
-		level, rem = burst, 0
-	end
-end
+level, rem = earned(level, rem, math.max(now - at, 0), earns, burst)
 
 local index = KEYS[3]
 if index and not held then

@@ -90,7 +90,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	}
 	// So does the marker of the data set.
 	redis.Do("DEL", "shaperd:{edge:web}:take:bucket")
-	redis.Do("SET", "shaperd:{edge:web}:take:made", "900000000 8 800 900000000")
+	redis.Do("SET", "shaperd:{edge:web}:take:made", "900000000 0 8 800 900000000")
 	if at(redis, c, 8, 600*time.Second) != 0 || at(redis, c, 8, 601*time.Second) != 1 || at(redis, c, 8, 601*time.Second) != 0 {
 		t.Error("a marker of the future")
 	}
@@ -103,7 +103,7 @@ func marker(redis *storetest.Server) (made int64) {
 }
 
 // Whatever policies hosts have, and in whatever order they come: nothing is earned at
-// a rate that was not in force, and what has expired is never taken to have more than
+// another rate than that of who used the bucket last, and what has expired is never taken to have more than
 // a bucket that is kept for ever.
 func TestAnotherPolicyMintsNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
@@ -125,7 +125,7 @@ func TestAnotherPolicyMintsNothing(t *testing.T) {
 			redis.Do("DEL", "shaperd:{edge:web}:take:bucket")
 		}
 		burst := 8 * int64(c.Burst)
-		have := min(level+(clock-written).Microseconds()*int64(min(rate, c.Rate)), burst*1e6)
+		have := min(level+(clock-written).Microseconds()*int64(rate), burst*1e6)
 		cost := 1 + random.Int64N(burst)
 		ok, life := lives(redis, c, cost, clock)
 		switch {
@@ -184,38 +184,45 @@ func TestARefusedKeyTakesNoPlace(t *testing.T) {
 	}
 }
 
-// What a change of policy costs: buckets that are not there begin empty, once, and
-// are full again when they had the time to be.
-func TestBucketsBeginAnewWithASlowerPolicy(t *testing.T) {
+// After a change of policy, a bucket that is not there has what it had before: it was full.
+func TestWhatExpiredIsFullWithAnotherPolicyToo(t *testing.T) {
 	redis := storetest.Start(t)
-	fast := Class{Name: "web", Rate: 800, Burst: 1000} // full in 10 s
-	slow := Class{Name: "web", Rate: 80, Burst: 1000}  // in 100 s
+	fast := Class{Name: "web", Rate: 800, Burst: 1000}   // full in 10 s
+	slow := Class{Name: "web", Rate: 80, Burst: 1000}    // in 100 s
+	large := Class{Name: "web", Rate: 800, Burst: 10000} // in 100 s
 	aged(redis, fast)
-	full := func(c Class, second int64) bool {
-		t.Helper()
-		redis.Do("DEL", "shaperd:{edge:web}:take:bucket") // it has expired
-		return at(redis, c, 8*1000, time.Duration(second)*time.Second) == 1
-	}
 	for i, step := range []struct {
-		c      Class
-		second int64
-		want   bool
+		c             Class
+		second, bytes int64
 	}{
-		{fast, 10_000, true}, {slow, 10_001, false}, {slow, 10_100, false}, {slow, 10_101, true},
-		{fast, 10_102, true}, {slow, 10_103, true}, // hosts that differ for a while
-		{fast, 10_701, true}, {fast, 11_302, true}, {slow, 11_303, false}, // not seen for ten minutes
-		{slow, 11_403, true},
+		{fast, 10_000, 1000}, {slow, 10_001, 1000}, {slow, 10_002, 1000}, {fast, 10_003, 1000},
+		{large, 10_010, 1000}, {large, 10_020, 1100}, // it earns at the lowest rate
+		{large, 12_000, 10_000}, {fast, 12_001, 1000},
 	} {
-		if got := full(step.c, step.second); got != step.want {
-			t.Errorf("step %d, at %d: full is %v", i, step.second, got)
+		redis.Do("DEL", "shaperd:{edge:web}:take:bucket") // it has expired
+		has := int64(0)
+		for _, bit := range []int64{8192, 4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1} { // by asking
+			if has+bit <= int64(step.c.Burst) && granted(redis, step.c, has+bit, step.second) {
+				has += bit
+			}
+		}
+		if has != step.bytes {
+			t.Errorf("step %d, at %d: %d bytes, want %d", i, step.second, has, step.bytes)
 		}
 	}
 	made := marker(redis)
-	for second := int64(11_500); second < 15_000; second += 7 { // both all the time
-		full(fast, second)
-		full(slow, second+1)
+	for second := int64(13_000); second < 15_000; second += 7 { // both all the time
+		granted(redis, fast, 1, second)
+		granted(redis, slow, 1, second+1)
+		granted(redis, large, 1, second+2)
 	}
-	if marker(redis) != made {
-		t.Error("hosts that differ have the data set begin anew")
+	if marker(redis) > 13_002 {
+		t.Errorf("hosts that differ have the marker made anew, from %d", made)
 	}
+}
+
+// granted asks a bucket that has expired.
+func granted(redis *storetest.Server, c Class, bytes, second int64) bool {
+	redis.Do("DEL", "shaperd:{edge:web}:take:bucket")
+	return at(redis, c, 8*bytes, time.Duration(second)*time.Second) == 1
 }
