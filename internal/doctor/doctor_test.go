@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"strings"
@@ -127,6 +128,12 @@ func TestWhatIsFound(t *testing.T) {
 			}
 		}
 	}
+	mode := func(name string, m fs.FileMode) func(*Facts) {
+		return func(f *Facts) {
+			file(name, "0123456789abcdef\n")(f)
+			f.System.(fstest.MapFS)[name].Mode = m
+		}
+	}
 	policy := func(old, text string) func(*Facts) {
 		return func(f *Facts) { f.Policy = parse(t, strings.Replace(officeText, old, text, 1)) }
 	}
@@ -180,6 +187,8 @@ func TestWhatIsFound(t *testing.T) {
 			"  sl\n   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 4711 1 0\n")},
 		{"secrets", Problem, "token_file /etc/token has 6 characters", both(file("etc/token", "secret\n"), admits)},
 		{"secrets", Problem, "token_file /etc/token: file does not exist", admits},
+		{"secrets", Problem, "token_file /etc/token is a named pipe, not a regular file", both(admits, mode("etc/token", fs.ModeNamedPipe|0o600))},
+		{"secrets", Problem, "token_file /etc/token is a device, not a regular file", both(admits, mode("etc/token", fs.ModeDevice|0o600))},
 		{"secrets", OK, "is there", both(file("etc/token", "0123456789abcdef\n"), admits)},
 		{"listen", Problem, "192.0.2.1:8088 is in use", both(admits, file("proc/thread-self/net/tcp", strings.Replace(listens8080, "1F90", "1F98", 1)))},
 		{"redis", Problem, "cannot connect", redis("redis://127.0.0.1:1")},

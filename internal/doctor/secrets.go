@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"shaperd/internal/secret"
 )
 
 const (
@@ -20,21 +22,31 @@ func checkSecrets(f *Facts) (list []Finding) {
 		{sharedSubject, "password_file", p.Shared.Redis.PasswordFile},
 		{sharedSubject, "ca_file", p.Shared.Redis.CAFile},
 	} {
-		if s.path == "" {
-			continue
-		}
-		const cost = "shaperd does not start"
-		text, err := fs.ReadFile(f.System, strings.TrimPrefix(s.path, "/"))
-		switch n := len(strings.TrimSpace(string(text))); {
-		case errors.Is(err, fs.ErrPermission):
-			list = append(list, info(fmt.Sprintf("%s %s may not be read by who runs doctor", s.key, s.path), "", "").of(s.subject))
-		case err != nil:
-			list = append(list, problem(fmt.Sprintf("%s %s: %v", s.key, s.path, errors.Unwrap(err)), cost, "write it, readable for the service's user").of(s.subject))
-		case n == 0, s.key == "token_file" && n < 16:
-			list = append(list, problem(fmt.Sprintf("%s %s has %d characters", s.key, s.path, n), cost, "write a longer one, such as \"openssl rand -hex 32\" makes").of(s.subject))
-		default:
-			list = append(list, ok("%s %s is there", s.key, s.path).of(s.subject))
+		if s.path != "" {
+			list = append(list, f.secret(s.key, s.path).of(s.subject))
 		}
 	}
 	return list
+}
+
+// secret is what is found about a file that the policy names with a key.
+func (f *Facts) secret(key, path string) Finding {
+	const cost = "shaperd does not start"
+	name := strings.TrimPrefix(path, "/")
+	about, err := fs.Stat(f.System, name)
+	if err == nil {
+		if unfit := secret.Fits(about); unfit != nil {
+			return problem(fmt.Sprintf("%s %s %v", key, path, unfit), cost, "name a small regular file")
+		}
+	}
+	text, err := fs.ReadFile(f.System, name)
+	switch n := len(strings.TrimSpace(string(text))); {
+	case errors.Is(err, fs.ErrPermission):
+		return info(fmt.Sprintf("%s %s may not be read by who runs doctor", key, path), "", "")
+	case err != nil:
+		return problem(fmt.Sprintf("%s %s: %v", key, path, errors.Unwrap(err)), cost, "write it, readable for the service's user")
+	case n == 0, key == "token_file" && n < 16:
+		return problem(fmt.Sprintf("%s %s has %d characters", key, path, n), cost, "write a longer one, such as \"openssl rand -hex 32\" makes")
+	}
+	return ok("%s %s is there", key, path)
 }
