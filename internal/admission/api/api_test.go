@@ -281,6 +281,9 @@ func TestListenerAsksForItsToken(t *testing.T) {
 	if got := sends(t, s.Addr().String(), "POST /v1/classes/api/take HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", false); !strings.HasPrefix(got, "HTTP/1.1 401") || !strings.Contains(got, "Connection: close") {
 		t.Errorf("a body that never comes, without a token: %s", got)
 	}
+	if got := sends(t, s.Addr().String(), "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false); !strings.HasPrefix(got, "HTTP/1.1 401") {
+		t.Errorf("OPTIONS * without a token: %s", got)
+	}
 	token.Set("another token, as after a reload")
 	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+rightToken).has(t, 401)
 	other := "http://" + s.Addr().String() + "/v1/status"
