@@ -207,6 +207,9 @@ func TestProxiesAskForARequestOfTheirs(t *testing.T) {
 	}
 	ask(t, "GET", url+"?key=bob&cost=5", "").has(t, 200, `"remaining":0`)
 	ask(t, "GET", url+"?key=bob&cost=x", "").has(t, 400, "a whole number is needed")
+	ask(t, "GET", url+"?kye=bob", "").has(t, 400, `query: unknown \"kye\"; did you mean key?`)
+	ask(t, "GET", url+"?foo=1&bar=&key=bob", "").has(t, 400, `query: unknown \"bar\"; known are bytes, cost, denied, key`)
+	ask(t, "GET", url+"/shop?kye=x", "", KeyHeader, "carol").has(t, 200) // the client's own
 	ask(t, "GET", url+"?denied=500", "").has(t, 400, "give 403")
 	ask(t, "GET", strings.Replace(url, "api", "backup", 1), "").has(t, 400, "counts bytes")
 	ask(t, "GET", strings.Replace(url, "api", "backup", 1)+"?bytes=100", "").has(t, 200, `"remaining":9900`)
