@@ -48,5 +48,14 @@ func (f *Facts) secret(key, path string) Finding {
 	case n == 0, key == "token_file" && n < 16:
 		return problem(fmt.Sprintf("%s %s has %d characters", key, path, n), cost, "write a longer one, such as \"openssl rand -hex 32\" makes")
 	}
+	if key != "ca_file" { // which is no secret
+		const cure = "chmod it to 600, owned by the service's user, or to 640, owned by root and of that user's group"
+		switch mode := about.Mode().Perm(); {
+		case mode&0o022 != 0:
+			return warning(fmt.Sprintf("%s %s may be written by others than its owner (mode %04o)", key, path, mode), "others can replace it, and shaperd then takes theirs", cure)
+		case mode&0o004 != 0:
+			return warning(fmt.Sprintf("%s %s may be read by everybody (mode %04o)", key, path, mode), "every user of this host knows it, and can use it as shaperd's", cure)
+		}
+	}
 	return ok("%s %s is there", key, path)
 }
