@@ -95,12 +95,11 @@ func (h *hostPort) parse(text string) error {
 	case !isPort(port) || strings.Trim(port, "0") == "":
 		return textErrorf("write 1 to 65535", "its port is not from 1 to 65535")
 	}
+	if err := knownHost(host); err != nil {
+		return err
+	}
 	a, err := netip.ParseAddr(host)
 	switch {
-	case err != nil && strings.Trim(host, "0123456789.") == "":
-		return textErrorf("write an IPv4 address such as 10.0.0.5", "%s is no address", quote(host))
-	case err != nil && !isHostname(host):
-		return textErrorf("write an address or a host's name", "%s is no host", quote(host))
 	case err == nil && a.Is6() && text[0] != '[':
 		return textErrorf(fmt.Sprintf("write [%s]:%s", a, port), "an IPv6 address is in brackets")
 	case err == nil && a.IsUnspecified():
@@ -140,6 +139,17 @@ func noPort(text, port string) error {
 func isAddr(text string) bool {
 	_, err := netip.ParseAddr(text)
 	return err == nil
+}
+
+// knownHost returns what is wrong with a host that can be neither an address nor a name.
+func knownHost(host string) error {
+	switch {
+	case isAddr(host), isHostname(host) && strings.Trim(host, "0123456789.") != "":
+		return nil
+	case strings.Trim(host, "0123456789.") == "":
+		return textErrorf("write an IPv4 address such as 10.0.0.5", "%s is no address", quote(host))
+	}
+	return textErrorf("write an address or a host's name", "%s is no host", quote(host))
 }
 
 func isPort(text string) bool {

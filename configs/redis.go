@@ -2,8 +2,10 @@ package configs
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -86,11 +88,20 @@ type redisURL struct {
 	db         int
 }
 
+// redisForm is what is written, for editors too: parse takes nothing else.
+var redisForm = regexp.MustCompile(`^rediss?://([^:@/?#,]+@)?([A-Za-z0-9_.-]{1,254}|\[[0-9A-Fa-f:.]+(%25[^\]]+)?\])(:[0-9]{1,5})?(/[0-9]*)?$`)
+
+// severalHosts is how other programs have several in one URL.
+var severalHosts = regexp.MustCompile(`://([^@/?#,]*@)?[^:@/?#]*(:[0-9]+)?,`)
+
 func (*redisURL) format() format {
-	return format{what: "a URL of Redis", example: `"redis://10.0.0.9:6379"`, pattern: `^rediss?://([^:@/]+@)?([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[0-9]+)?$`}
+	return format{what: "a URL of Redis", example: `"redis://10.0.0.9:6379"`, pattern: redisForm.String()}
 }
 
 func (u *redisURL) parse(text string) error {
+	if severalHosts.MatchString(text) {
+		return textErrorf(`write a list of URLs, such as ["redis://10.0.0.8:6379", "redis://10.0.0.9:6379"]`, "it has several servers, and a URL has one")
+	}
 	parsed, err := url.Parse(text)
 	switch {
 	case err != nil || parsed.Scheme == "" || parsed.Opaque != "":
@@ -99,21 +110,29 @@ func (u *redisURL) parse(text string) error {
 		return textErrorf("write redis://, or rediss:// for TLS", "%s is not spoken here", quote(parsed.Scheme))
 	case parsed.Hostname() == "":
 		return textErrorf(`write it as "redis://10.0.0.9:6379"`, "it has no host")
+	case isAddr(parsed.Host) && strings.Contains(parsed.Host, ":"):
+		return textErrorf(fmt.Sprintf("write %s://[%s]", parsed.Scheme, parsed.Host), "an IPv6 address is in brackets")
 	case parsed.Port() != "" && (!isPort(parsed.Port()) || strings.Trim(parsed.Port(), "0") == ""):
 		return textErrorf("write 1 to 65535", "its port is not from 1 to 65535")
-	case parsed.RawQuery != "" || parsed.Fragment != "":
+	case parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "":
 		return textErrorf("end it with the host and port, or the database's number", "it has options")
 	}
 	if _, ok := parsed.User.Password(); ok {
 		return textErrorf("put it into a file and name that with password_file", "a password is not for a file that others may read")
 	}
+	if err := knownHost(parsed.Hostname()); err != nil {
+		return err
+	}
 	*u = redisURL{host: parsed.Hostname(), port: parsed.Port(), tls: parsed.Scheme == "rediss", user: parsed.User.Username()}
-	if db := strings.Trim(parsed.Path, "/"); db != "" {
+	if db := strings.TrimPrefix(parsed.Path, "/"); db != "" {
 		n, err := strconv.ParseUint(db, 10, 16)
 		if err != nil {
 			return textErrorf("end it with the database's number, such as /0", "its path is no database")
 		}
 		u.db = int(n)
+	}
+	if !redisForm.MatchString(text) {
+		return textErrorf(`write it as "redis://10.0.0.9:6379" or "rediss://user@10.0.0.9:6379/0"`, "it is no URL of a Redis")
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"shaperd/configs"
 	"shaperd/internal/daemon"
+	"shaperd/internal/secret"
 )
 
 const checkHelp = `Check reads policy files as run would, and changes nothing.
@@ -98,7 +98,7 @@ func checkFile(name string, now time.Time) checkResult {
 // unread are the files that the policy names and that cannot be read here.
 func unread(p *configs.Policy) (all []*configs.Error) {
 	for _, f := range p.Files() {
-		_, err := os.ReadFile(f.Path)
+		_, err := secret.Read(f.Path)
 		text, cure := fmt.Sprintf("%s %q: %v", f.Key, f.Path, errors.Unwrap(err)), "name a file that shaperd can read"
 		switch {
 		case err == nil:

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // output runs the command that args give, in testdata, and returns what it
@@ -159,8 +161,18 @@ shared: {redis: "redis://127.0.0.1", cluster: edge, password_file: %s}
 	if err := json.Unmarshal([]byte(output(t, 0, "check", "--json", policy)), &all); err != nil || !all[0].Valid || len(all[0].Warnings) != 1 || all[0].Warnings[0].Line != 5 {
 		t.Errorf("check --json: %+v, %v", all, err)
 	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got = output(t, 0, "check", file(t, "shaperd.yaml", fmt.Sprintf(text, pipe, "/dev/zero")))
+	for _, want := range []string{`token_file "` + pipe + `": is a named pipe, not a regular file; name`, `password_file "/dev/zero": is a device, not`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("check of a pipe and a device prints\n%s\nwant %s", got, want)
+		}
+	}
 	policy = file(t, "shaperd.yaml", fmt.Sprintf(text, filepath.Dir(there), there))
-	if got := output(t, 0, "check", policy); !strings.Contains(got, `:4:15: warning: token_file "`+filepath.Dir(there)+`": is a directory; name a file`) || strings.Count(got, "warning") != 1 {
+	if got := output(t, 0, "check", policy); !strings.Contains(got, `:4:15: warning: token_file "`+filepath.Dir(there)+`": is a directory, not a regular file; name a file`) || strings.Count(got, "warning") != 1 {
 		t.Errorf("check of a token that is a directory prints\n%s", got)
 	}
 }

@@ -645,7 +645,7 @@ func TestRequestsThatMakeNoSenseSayWhy(t *testing.T) {
 		status             int
 		want               string // in the answer
 	}{
-		{"POST", "/v1/set", "{", http.StatusBadRequest, `read the body: unexpected EOF`},
+		{"POST", "/v1/set", "{", http.StatusBadRequest, `the body ends too early: give a JSON object with `},
 		{"POST", "/v1/set", `{"klass":"bulk"}`, http.StatusBadRequest, `unknown key \"klass\"; did you mean class?`},
 		{"POST", "/v1/set", `{"class":"bulk","rate":"1mbit"} {}`, http.StatusBadRequest, `something after the JSON object`},
 		{"POST", "/v1/set", `{"class":"bulk"}`, http.StatusUnprocessableEntity, `give rate, ceil or burst`},

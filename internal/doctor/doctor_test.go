@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"strings"
@@ -127,11 +128,20 @@ func TestWhatIsFound(t *testing.T) {
 			}
 		}
 	}
+	mode := func(name string, m fs.FileMode) func(*Facts) {
+		return func(f *Facts) {
+			file(name, "0123456789abcdef\n")(f)
+			f.System.(fstest.MapFS)[name].Mode = m
+		}
+	}
 	policy := func(old, text string) func(*Facts) {
 		return func(f *Facts) { f.Policy = parse(t, strings.Replace(officeText, old, text, 1)) }
 	}
 	admits := func(f *Facts) {
 		f.Policy = parse(t, officeText+"admission: {listen: 192.0.2.1:8088, token_file: /etc/token}\n")
+	}
+	protected := func(f *Facts) {
+		f.Policy = parse(t, officeText+"shared: {redis: 'redis://10.0.0.9', cluster: edge, password_file: /etc/password}\n")
 	}
 	redis := func(url string, more ...string) func(*Facts) { // more are lines of classes, and of the file itself
 		return func(f *Facts) {
@@ -180,6 +190,13 @@ func TestWhatIsFound(t *testing.T) {
 			"  sl\n   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A 0:0 00:0 0 0 0 4711 1 0\n")},
 		{"secrets", Problem, "token_file /etc/token has 6 characters", both(file("etc/token", "secret\n"), admits)},
 		{"secrets", Problem, "token_file /etc/token: file does not exist", admits},
+		{"secrets", Problem, "token_file /etc/token is a named pipe, not a regular file", both(admits, mode("etc/token", fs.ModeNamedPipe|0o600))},
+		{"secrets", Problem, "token_file /etc/token is a device, not a regular file", both(admits, mode("etc/token", fs.ModeDevice|0o600))},
+		{"secrets", Warning, "token_file /etc/token may be read by everybody (mode 0644)", both(admits, mode("etc/token", 0o644))},
+		{"secrets", Warning, "token_file /etc/token may be written by others than its owner (mode 0620)", both(admits, mode("etc/token", 0o620))},
+		{"secrets", Warning, "password_file /etc/password may be written by others than its owner (mode 0602)", both(protected, mode("etc/password", 0o602))},
+		{"secrets", OK, "token_file /etc/token is there", both(admits, mode("etc/token", 0o640))},
+		{"secrets", OK, "password_file /etc/password is there", both(protected, mode("etc/password", 0o400))},
 		{"secrets", OK, "is there", both(file("etc/token", "0123456789abcdef\n"), admits)},
 		{"listen", Problem, "192.0.2.1:8088 is in use", both(admits, file("proc/thread-self/net/tcp", strings.Replace(listens8080, "1F90", "1F98", 1)))},
 		{"redis", Problem, "cannot connect", redis("redis://127.0.0.1:1")},

@@ -29,15 +29,23 @@ func ReadBody(r *http.Request, to any) error {
 	in.DisallowUnknownFields()
 	err := in.Decode(to)
 	if err == nil {
-		if _, more := in.Token(); errors.Is(more, io.EOF) {
+		_, err = in.Token()
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil
+		case err == nil || isSyntax(err):
+			return &BodyError{http.StatusBadRequest, "read the body: there is something after the JSON object"}
 		}
-		return &BodyError{http.StatusBadRequest, "read the body: there is something after the JSON object"}
 	}
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &BodyError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", large.Limit)}
 	}
 	return &BodyError{http.StatusBadRequest, explain(err, keys(to))}
+}
+
+func isSyntax(err error) bool {
+	_, is := errors.AsType[*json.SyntaxError](err)
+	return is
 }
 
 // explain says what is wrong with a body that may have some keys.
@@ -60,7 +68,10 @@ func explain(err error, keys []string) string {
 			return "unknown key " + quoted + near.Hint(key, keys)
 		}
 	}
-	return "read the body: " + err.Error()
+	if isSyntax(err) {
+		return "read the body: " + err.Error()
+	}
+	return "the body ends too early: " + object // or no more of it came in time
 }
 
 // keys are those of a struct that to points to.

@@ -37,6 +37,8 @@ func New(l net.Listener, h http.Handler, limits Limits) *Server {
 		MaxHeaderBytes:    16 << 10,
 		ConnState:         follow,
 		ErrorLog:          log.New(io.Discard, "", 0), // of clients' faults
+
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a request as any other
 	}}
 	s.HTTP.SetKeepAlivesEnabled(limits.Idle > 0)
 	return s

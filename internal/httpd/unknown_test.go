@@ -45,6 +45,7 @@ func TestWhatIsUnknownIsAnsweredInJSON(t *testing.T) {
 		{"GET /./", 404, "", `{"errors":["there is nothing at /./"]}`},
 		{"GET http://x", 404, "", `{"errors":["there is nothing at x"]}`},
 		{"CONNECT example.org:443", 404, "", `{"errors":["there is nothing at example.org:443"]}`},
+		{"OPTIONS *", 404, "", `{"errors":["there is nothing at *"]}`}, // which net/http would answer by itself
 		{"GET *", 404, "", `{"errors":["there is nothing at *"]}`},
 	} {
 		c := dialTest(t, addr)

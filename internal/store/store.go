@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"shaperd/internal/secret"
 )
 
 // DefaultTimeout is a request's deadline where Options name none.
@@ -141,7 +142,7 @@ func (s *Store) Problem() error {
 }
 
 func readPassword(path string) (string, error) {
-	b, err := os.ReadFile(path)
+	b, err := secret.Read(path)
 	if err != nil {
 		return "", fmt.Errorf("read redis password: %w", err)
 	}
@@ -153,7 +154,7 @@ func readPassword(path string) (string, error) {
 }
 
 func readCertificates(path string) (*x509.CertPool, error) {
-	b, err := os.ReadFile(path)
+	b, err := secret.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read redis CA: %w", err)
 	}

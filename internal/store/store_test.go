@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"shaperd/internal/store"
 	"shaperd/internal/store/storetest"
 )
@@ -13,6 +15,10 @@ import (
 func TestOptionsThatCannotBeRightAreRefused(t *testing.T) {
 	const good = "10.0.0.9:6379"
 	missing, empty := t.TempDir()+"/none", file(t, "\n")
+	pipe := t.TempDir() + "/pipe"
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		o    store.Options
@@ -25,6 +31,14 @@ func TestOptionsThatCannotBeRightAreRefused(t *testing.T) {
 			`redis password file "` + empty + `": it must hold one line, the password`},
 		{"CA without certificates", store.Options{Addrs: []string{good}, TLS: true, CAFile: empty},
 			`redis CA file "` + empty + `": no certificate in it: PEM is needed`},
+		{"password from a pipe", store.Options{Addrs: []string{good}, PasswordFile: pipe},
+			"read redis password: read " + pipe + ": is a named pipe, not a regular file"},
+		{"CA from a pipe", store.Options{Addrs: []string{good}, TLS: true, CAFile: pipe},
+			"read redis CA: read " + pipe + ": is a named pipe, not a regular file"},
+		{"password without end", store.Options{Addrs: []string{good}, PasswordFile: "/dev/zero"},
+			"read redis password: read /dev/zero: is a device, not a regular file"},
+		{"CA without end", store.Options{Addrs: []string{good}, TLS: true, CAFile: "/dev/zero"},
+			"read redis CA: read /dev/zero: is a device, not a regular file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

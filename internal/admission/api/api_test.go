@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"shaperd/internal/admission"
 	"shaperd/internal/store"
 	"shaperd/shaper"
@@ -205,6 +207,9 @@ func TestProxiesAskForARequestOfTheirs(t *testing.T) {
 	}
 	ask(t, "GET", url+"?key=bob&cost=5", "").has(t, 200, `"remaining":0`)
 	ask(t, "GET", url+"?key=bob&cost=x", "").has(t, 400, "a whole number is needed")
+	ask(t, "GET", url+"?kye=bob", "").has(t, 400, `query: unknown \"kye\"; did you mean key?`)
+	ask(t, "GET", url+"?foo=1&bar=&key=bob", "").has(t, 400, `query: unknown \"bar\"; known are bytes, cost, denied, key`)
+	ask(t, "GET", url+"/shop?kye=x", "", KeyHeader, "carol").has(t, 200) // the client's own
 	ask(t, "GET", url+"?denied=500", "").has(t, 400, "give 403")
 	ask(t, "GET", strings.Replace(url, "api", "backup", 1), "").has(t, 400, "counts bytes")
 	ask(t, "GET", strings.Replace(url, "api", "backup", 1)+"?bytes=100", "").has(t, 200, `"remaining":9900`)
@@ -250,11 +255,11 @@ func TestProxiesAskForAnyPath(t *testing.T) {
 	}
 }
 
-const secret = "0123456789abcdef0123456789abcdef"
+const rightToken = "0123456789abcdef0123456789abcdef"
 
 func TestListenerAsksForItsToken(t *testing.T) {
 	var token Token
-	token.Set(secret)
+	token.Set(rightToken)
 	s, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"), &token, newAdmission(t))
 	if err != nil {
 		t.Fatal(err)
@@ -269,18 +274,21 @@ func TestListenerAsksForItsToken(t *testing.T) {
 		}
 	})
 	url := "http://" + s.Addr().String() + "/v1/classes/api/take"
-	for _, header := range [][]string{nil, {"Authorization", "Bearer "}, {"Authorization", "Bearer " + secret[1:]}, {"Authorization", secret}, {"Authorization", "Basic " + secret}} {
+	for _, header := range [][]string{nil, {"Authorization", "Bearer "}, {"Authorization", "Bearer " + rightToken[1:]}, {"Authorization", rightToken}, {"Authorization", "Basic " + rightToken}} {
 		got := ask(t, "POST", url, `{"cost": 1}`, header...)
 		got.has(t, 401, "admission.token_file")
 		got.hasHeaders(t, map[string]string{"WWW-Authenticate": `Bearer realm="shaperd"`, "RateLimit": ""})
 	}
-	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 200)
-	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "bearer "+secret).has(t, 200)
+	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+rightToken).has(t, 200)
+	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "bearer "+rightToken).has(t, 200)
 	if got := sends(t, s.Addr().String(), "POST /v1/classes/api/take HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", false); !strings.HasPrefix(got, "HTTP/1.1 401") || !strings.Contains(got, "Connection: close") {
 		t.Errorf("a body that never comes, without a token: %s", got)
 	}
+	if got := sends(t, s.Addr().String(), "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false); !strings.HasPrefix(got, "HTTP/1.1 401") {
+		t.Errorf("OPTIONS * without a token: %s", got)
+	}
 	token.Set("another token, as after a reload")
-	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+secret).has(t, 401)
+	ask(t, "POST", url, `{"cost": 1}`, "Authorization", "Bearer "+rightToken).has(t, 401)
 	other := "http://" + s.Addr().String() + "/v1/status"
 	ask(t, "GET", other, "").has(t, 401)
 	ask(t, "GET", other, "", "Authorization", "Bearer another token, as after a reload").has(t, 404, `"errors":["there is nothing at /v1/status"]`)
@@ -290,18 +298,27 @@ func TestListenerAsksForItsToken(t *testing.T) {
 }
 
 func TestTokenFilesAreRead(t *testing.T) {
-	for text, want := range map[string]string{secret + "\n": "", "short\n": "it has 5 characters", "": "it has 0", strings.Repeat("a b ", 9): "one word"} {
+	for text, want := range map[string]string{rightToken + "\n": "", "short\n": "it has 5 characters", "": "it has 0", strings.Repeat("a b ", 9): "one word"} {
 		path := filepath.Join(t.TempDir(), "token")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		got, err := ReadToken(path)
-		if want == "" && (got != secret || err != nil) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (got != rightToken || err != nil) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 	}
 	if _, err := ReadToken(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("no file: %v", err)
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{pipe: "is a named pipe", "/dev/zero": "is a device"} {
+		if _, err := ReadToken(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 

@@ -2,14 +2,17 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"shaperd/internal/admission"
 	"shaperd/internal/httpd"
+	"shaperd/internal/near"
 )
 
 // maxBody holds any request: the longest is a key of 256 bytes, each escaped.
@@ -75,6 +78,9 @@ func authorizes(u *url.URL) (class string, behind, ok bool) {
 	return class, behind, err == nil && what == "authorize"
 }
 
+// queryKeys are those that an authorize may have.
+var queryKeys = []string{"bytes", "cost", "denied", "key"}
+
 // readAuthorize reads an authorize from its query and headers: the body belongs to
 // the request that a proxy asks for. So does the query, where the path of that
 // request is behind: who sent it may not say whose bucket it is or what it costs.
@@ -84,6 +90,11 @@ func readAuthorize(r *http.Request, class string, behind bool) (out admission.Re
 	if !behind {
 		if q, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 			return out, 0, wrongf("query %q: %v", r.URL.RawQuery, err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(q)) {
+			if !slices.Contains(queryKeys, name) {
+				return out, 0, wrongf("query: unknown %q%s", name, near.Hint(name, queryKeys))
+			}
 		}
 	}
 	out = admission.Request{Class: class, Key: r.Header.Get(KeyHeader), Cost: 1, Unit: admission.Requests}

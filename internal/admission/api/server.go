@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"shaperd/internal/admission"
 	"shaperd/internal/httpd"
+	"shaperd/internal/secret"
 )
 
 // leastToken is how long a token is at least: shorter ones can be guessed.
@@ -31,7 +31,7 @@ type Token struct {
 
 // ReadToken reads a token from a file, which has it in its only line.
 func ReadToken(path string) (text string, err error) {
-	b, err := os.ReadFile(path)
+	b, err := secret.Read(path)
 	if err != nil {
 		return "", fmt.Errorf("read token: %w", err)
 	}
