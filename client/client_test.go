@@ -344,6 +344,26 @@ func TestLimiterKeepsToTheClass(t *testing.T) {
 	}
 }
 
+// Nothing costs nothing, and less than nothing earns nothing.
+func TestLimiterTakesNoLessThanNothing(t *testing.T) {
+	c, a := newClient(t)
+	l := c.Limiter("calls", client.Options{Requests: true, Helping: 1})
+	if err := l.Wait(t.Context(), -5); err == nil || err.Error() != `class "calls": wait for -5: give 0 or more` {
+		t.Errorf("-5: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.Wait(ctx, 0); err != nil {
+		t.Errorf("0: %v", err)
+	}
+	if err := l.Wait(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+	if n, _ := granted(a, "calls"); n != 1 {
+		t.Errorf("%d takes were granted, want 1: the rest came of nothing", n)
+	}
+}
+
 func TestReaderAndWriterMoveEveryByte(t *testing.T) {
 	c, _ := newClient(t)
 	want := bytes.Repeat([]byte("shaperd "), 40_000)

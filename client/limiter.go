@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 )
@@ -40,8 +41,14 @@ const maxWait = 5 * time.Second
 
 // Wait blocks until n are granted, bytes or requests, or returns the cause of ctx
 // when that is done before; then nothing was used. n may be above the class's
-// burst: it is taken in parts.
+// burst: it is taken in parts. For 0 nothing is asked.
 func (l *Limiter) Wait(ctx context.Context, n int) error {
+	switch {
+	case n < 0:
+		return fmt.Errorf("class %q: wait for %d: give 0 or more", l.class, n)
+	case n == 0:
+		return nil
+	}
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
