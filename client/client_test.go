@@ -364,6 +364,24 @@ func TestLimiterTakesNoLessThanNothing(t *testing.T) {
 	}
 }
 
+// A limiter of the other unit says which options are right.
+func TestLimiterNamesTheOptionsOfTheClass(t *testing.T) {
+	c, _ := newClient(t)
+	for _, tt := range []struct {
+		class    string
+		requests bool
+		want     string
+	}{
+		{"calls", false, `class "calls" counts requests, not bytes: make its limiter with Options{Requests: true}`},
+		{"slow", true, `class "slow" counts bytes, not requests: make its limiter with Options{Requests: false}`},
+	} {
+		err := c.Limiter(tt.class, client.Options{Requests: tt.requests}).Wait(t.Context(), 1)
+		if _, ok := errors.AsType[*client.RequestError](err); !ok || err.Error() != tt.want {
+			t.Errorf("%s: %v, want %s", tt.class, err, tt.want)
+		}
+	}
+}
+
 func TestReaderAndWriterMoveEveryByte(t *testing.T) {
 	c, _ := newClient(t)
 	want := bytes.Repeat([]byte("shaperd "), 40_000)
