@@ -63,8 +63,6 @@ func newTakeCmd() *cobra.Command {
 	flags.StringVar(&r.Key, "key", "", "`NAME` that has a bucket of its own in the class")
 	flags.DurationVar(&within, "timeout", -1, "`TIME` after which to give up; not given: never")
 	jsonFlag(cmd, &asJSON)
-	cmd.MarkFlagsMutuallyExclusive("bytes", "requests")
-	cmd.MarkFlagsOneRequired("bytes", "requests")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch at := cmd.ArgsLenAtDash(); {
 		case at < 0 && len(args) > 1:
@@ -72,7 +70,16 @@ func newTakeCmd() *cobra.Command {
 		case at >= 0 && at != 1:
 			return usageError{errors.New("write the class, then --, then the command")}
 		}
-		if size != "" {
+		bytes, requests := flags.Changed("bytes"), flags.Changed("requests")
+		switch {
+		case bytes && requests:
+			return usageError{errors.New("give --bytes or --requests, not both: a class counts one of them")}
+		case !bytes && !requests:
+			return usageError{errors.New("take needs --bytes or --requests: write how much is to be admitted, such as --bytes 64kb or --requests 1")}
+		case flags.Changed("timeout") && within < 0:
+			return usageError{fmt.Errorf("--timeout %v: write a time such as 5s, 0s not to wait, or leave it out to wait for ever", within)}
+		}
+		if bytes {
 			n, err := shaper.ParseSize(size)
 			if err != nil || n <= 0 {
 				return usageError{fmt.Errorf("--bytes %q: write a size such as 64kb", size)}
