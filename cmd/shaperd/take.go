@@ -32,8 +32,11 @@ may be away for a minute, as for a restart; one that is not there at first is an
 error.
 
 With --timeout it gives up after that time and returns 75 (EX_TEMPFAIL); 0s is not
-to wait at all. More than the class's burst is never admitted: ask for parts, or use
-"shaperd pace". With --json it prints what the daemon answers, also what is refused.`
+to wait at all. With --json it prints what the daemon answers, also what is refused.
+
+More than the class's burst is never admitted: ask for parts, or use "shaperd pace".
+"shaperd status" prints the burst of a class that was asked for. A kb is 1024 bytes,
+as in the policy: a burst of 5000b has no room for --bytes 5kb.`
 
 // errNotAdmitted is what take returns when the time is over.
 var errNotAdmitted = errors.New("not admitted in time")
@@ -52,7 +55,7 @@ func newTakeCmd() *cobra.Command {
 		Long:  takeHelp,
 
 		DisableFlagsInUseLine: true,
-		Example: `  shaperd take backup --bytes 4mb -- curl -O https://example.org/part1
+		Example: `  shaperd take backup --bytes 64kb -- curl -O https://example.org/part1
   shaperd take api --requests 1 --key customer-17 --timeout 5s -- ./call`,
 	}
 	w.flags(cmd)
