@@ -116,14 +116,14 @@ func (e *RefusedError) Error() string {
 }
 
 // A RequestError is a request that will never be granted: a class that there is
-// not, more than its burst, no permission.
+// not, more than its burst, no permission, or an address that is no shaperd's.
 type RequestError struct {
 	Status int // of HTTP
 	Reason string
 	Limit  int64 // the class's burst, where more than that was asked for; else 0
 }
 
-// Error returns what the daemon said.
+// Error returns what the daemon said, or the status of who answered in its place.
 func (e *RequestError) Error() string { return e.Reason }
 
 // An UnavailableError is a daemon that cannot decide now, or a proxy that does not
@@ -138,6 +138,7 @@ func (e *UnavailableError) Error() string { return e.Reason }
 
 // answer is what the API answers, whatever the status.
 type answer struct {
+	Granted      bool     `json:"granted"`
 	Unit         string   `json:"unit"`
 	Alone        bool     `json:"alone"`
 	Remaining    int64    `json:"remaining"`
@@ -175,21 +176,23 @@ func (c *Client) Take(ctx context.Context, class string, r Request) (Decision, e
 	defer response.Body.Close()
 	var a answer
 	text, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-	if err == nil {
-		err = json.Unmarshal(text, &a)
-	}
+	ours := err == nil && json.Unmarshal(text, &a) == nil
 	d := Decision{a.Remaining, a.Limit, time.Duration(a.ResetMs) * time.Millisecond, a.Unit, a.Alone}
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests: // whoever says so, in whatever form
 		return d, &RefusedError{class, retryAfter(response, a.RetryAfterMs)}
-	case response.StatusCode >= 500:
+	case response.StatusCode >= 500, response.StatusCode == http.StatusRequestTimeout:
 		return Decision{}, &UnavailableError{a.reason(response), retryAfter(response, a.RetryAfterMs)}
-	case err != nil:
+	case response.StatusCode < 300 && err != nil: // it may have been granted
 		return Decision{}, fmt.Errorf("read the answer of shaperd (%s): %w", response.Status, err)
-	case response.StatusCode == http.StatusOK:
+	case response.StatusCode == http.StatusOK && ours && a.Granted:
 		return d, nil
 	}
-	return Decision{}, &RequestError{response.StatusCode, a.reason(response), a.Limit}
+	wrong := &RequestError{response.StatusCode, a.reason(response), a.Limit}
+	if len(a.Errors) == 0 { // a proxy's, or another program's, in whatever form
+		wrong.Reason += ", and no decision of a shaperd: is the address right?"
+	}
+	return Decision{}, wrong
 }
 
 // reason is what an answer says is wrong.

@@ -156,6 +156,48 @@ func TestWaitSaysWhyItsTimeIsOver(t *testing.T) {
 	}
 }
 
+// An answer that is no decision, as of a proxy, is neither waited out nor a grant.
+func TestWaitEndsWithWhatIsNoDecision(t *testing.T) {
+	var status int
+	var body string
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked > 1 { // it has been waited for: the end
+			status, body = http.StatusOK, `{"granted":true}`
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}))
+	defer s.Close()
+	c, err := client.New(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const html = "<html>nginx"
+	for _, tt := range []struct {
+		status int
+		body   string
+	}{
+		{400, "400 Bad Request: malformed Host header"},
+		{401, html}, {403, html}, {404, html}, {404, ""}, {404, `{}`}, {404, `{"errors":"none"}`},
+		{304, ""},
+		{200, `{"granted":false}`}, {200, `{}`}, {200, html}, {200, ""}, {200, `{"granted":true,"limit":"all"}`}, {202, `{"granted":true}`},
+	} {
+		status, body, asked = tt.status, tt.body, 0
+		_, err := c.Wait(t.Context(), "slow", client.Request{Bytes: 1})
+		wrong, ok := errors.AsType[*client.RequestError](err)
+		want := fmt.Sprintf("the answer of %s is %d %s, and no decision of a shaperd: is the address right?", s.Listener.Addr(), tt.status, http.StatusText(tt.status))
+		if !ok || wrong.Status != tt.status || wrong.Reason != want {
+			t.Errorf("%d %q: %v, want %s", tt.status, tt.body, err, want)
+		}
+	}
+	status, body, asked = http.StatusRequestTimeout, html, 0 // it was too slow, not wrong
+	if _, err := c.Wait(t.Context(), "slow", client.Request{Bytes: 1}); err != nil || asked != 2 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
+}
+
 // Who answers is waited for, whatever it answers; who is not there is, for so long.
 func TestPatienceIsForThoseWhoDoNotAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
@@ -299,6 +341,44 @@ func TestLimiterKeepsToTheClass(t *testing.T) {
 	}
 	if err := l.Wait(t.Context(), 60_000); err != nil {
 		t.Error(err)
+	}
+}
+
+// Nothing costs nothing, and less than nothing earns nothing.
+func TestLimiterTakesNoLessThanNothing(t *testing.T) {
+	c, a := newClient(t)
+	l := c.Limiter("calls", client.Options{Requests: true, Helping: 1})
+	if err := l.Wait(t.Context(), -5); err == nil || err.Error() != `class "calls": wait for -5: give 0 or more` {
+		t.Errorf("-5: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.Wait(ctx, 0); err != nil {
+		t.Errorf("0: %v", err)
+	}
+	if err := l.Wait(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+	if n, _ := granted(a, "calls"); n != 1 {
+		t.Errorf("%d takes were granted, want 1: the rest came of nothing", n)
+	}
+}
+
+// A limiter of the other unit says which options are right.
+func TestLimiterNamesTheOptionsOfTheClass(t *testing.T) {
+	c, _ := newClient(t)
+	for _, tt := range []struct {
+		class    string
+		requests bool
+		want     string
+	}{
+		{"calls", false, `class "calls" counts requests, not bytes: make its limiter with Options{Requests: true}`},
+		{"slow", true, `class "slow" counts bytes, not requests: make its limiter with Options{Requests: false}`},
+	} {
+		err := c.Limiter(tt.class, client.Options{Requests: tt.requests}).Wait(t.Context(), 1)
+		if _, ok := errors.AsType[*client.RequestError](err); !ok || err.Error() != tt.want {
+			t.Errorf("%s: %v, want %s", tt.class, err, tt.want)
+		}
 	}
 }
 

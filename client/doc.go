@@ -7,6 +7,8 @@
 //	defer c.Close()
 //	backup := c.Limiter("backup", client.Options{})
 //	_, err = io.Copy(destination, backup.Reader(ctx, file)) // at the class's pace, shared with everybody else
+//	api := c.Limiter("api", client.Options{Requests: true}) // of a class that counts requests
+//	err = api.Wait(ctx, 1)
 //
 // Take asks once: a *RefusedError says when to come again. Wait asks until it is
 // granted: it obeys what the daemon says, and where nobody answers, or nobody can

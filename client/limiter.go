@@ -3,11 +3,13 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
-// Options say how a Limiter asks. The zero value will do.
+// Options say how a Limiter asks. The zero value will do for a class that counts bytes.
 type Options struct {
 	// Key has a bucket of its own in the class; "" is the class's.
 	Key string
@@ -40,8 +42,14 @@ const maxWait = 5 * time.Second
 
 // Wait blocks until n are granted, bytes or requests, or returns the cause of ctx
 // when that is done before; then nothing was used. n may be above the class's
-// burst: it is taken in parts.
+// burst: it is taken in parts. For 0 nothing is asked.
 func (l *Limiter) Wait(ctx context.Context, n int) error {
+	switch {
+	case n < 0:
+		return fmt.Errorf("class %q: wait for %d: give 0 or more", l.class, n)
+	case n == 0:
+		return nil
+	}
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -80,10 +88,25 @@ func (l *Limiter) fill(ctx context.Context, n int64) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return l.unit(err)
 	}
 	l.have, l.burst = l.have+n, d.Limit
 	return nil
+}
+
+// unit adds to an error of Wait which options a class of the other unit needs. The
+// daemon says it in words alone.
+func (l *Limiter) unit(err error) error {
+	wrong, ok := errors.AsType[*RequestError](err)
+	switch {
+	case !ok:
+		return err
+	case strings.HasSuffix(wrong.Reason, "counts requests, not bytes"):
+		return fmt.Errorf("%w: make its limiter with Options{Requests: true}", err)
+	case strings.HasSuffix(wrong.Reason, "counts bytes, not requests"):
+		return fmt.Errorf("%w: make its limiter with Options{Requests: false}", err)
+	}
+	return err
 }
 
 // Reader returns a reader of r that reads at the class's pace. ctx ends a read

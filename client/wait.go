@@ -15,11 +15,12 @@ import (
 func (c *Client) Wait(ctx context.Context, class string, r Request) (Decision, error) {
 	var (
 		b      backoff
-		silent time.Time // since when nobody answers; zero when somebody does
+		silent time.Time // since when nobody answers: the first such request; zero when somebody does
 		last   Decision
 		why    error
 	)
 	for {
+		began := time.Now()
 		d, err := c.Take(ctx, class, r)
 		_, wrong := errors.AsType[*RequestError](err)
 		switch {
@@ -29,10 +30,13 @@ func (c *Client) Wait(ctx context.Context, class string, r Request) (Decision, e
 			silent = time.Time{}
 		case ctx.Err() != nil:
 			return last, outOf(ctx, why)
-		case silent.IsZero():
-			silent = time.Now()
-		case c.patience > 0 && time.Since(silent) >= c.patience:
-			return d, fmt.Errorf("no answer for %v: %w", c.patience, err)
+		default:
+			if silent.IsZero() {
+				silent = began
+			}
+			if c.patience > 0 && time.Since(silent) >= c.patience {
+				return d, fmt.Errorf("no answer for %v: %w", c.patience, err)
+			}
 		}
 		last, why = d, err
 		if !sleep(ctx, b.next(err)) {

@@ -32,8 +32,11 @@ may be away for a minute, as for a restart; one that is not there at first is an
 error.
 
 With --timeout it gives up after that time and returns 75 (EX_TEMPFAIL); 0s is not
-to wait at all. More than the class's burst is never admitted: ask for parts, or use
-"shaperd pace". With --json it prints what the daemon answers, also what is refused.`
+to wait at all. With --json it prints what the daemon answers, also what is refused.
+
+More than the class's burst is never admitted: ask for parts, or use "shaperd pace".
+"shaperd status" prints the burst of a class that was asked for. A kb is 1024 bytes,
+as in the policy: a burst of 5000b has no room for --bytes 5kb.`
 
 // errNotAdmitted is what take returns when the time is over.
 var errNotAdmitted = errors.New("not admitted in time")
@@ -52,7 +55,7 @@ func newTakeCmd() *cobra.Command {
 		Long:  takeHelp,
 
 		DisableFlagsInUseLine: true,
-		Example: `  shaperd take backup --bytes 4mb -- curl -O https://example.org/part1
+		Example: `  shaperd take backup --bytes 64kb -- curl -O https://example.org/part1
   shaperd take api --requests 1 --key customer-17 --timeout 5s -- ./call`,
 	}
 	w.flags(cmd)
@@ -63,8 +66,6 @@ func newTakeCmd() *cobra.Command {
 	flags.StringVar(&r.Key, "key", "", "`NAME` that has a bucket of its own in the class")
 	flags.DurationVar(&within, "timeout", -1, "`TIME` after which to give up; not given: never")
 	jsonFlag(cmd, &asJSON)
-	cmd.MarkFlagsMutuallyExclusive("bytes", "requests")
-	cmd.MarkFlagsOneRequired("bytes", "requests")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch at := cmd.ArgsLenAtDash(); {
 		case at < 0 && len(args) > 1:
@@ -72,7 +73,16 @@ func newTakeCmd() *cobra.Command {
 		case at >= 0 && at != 1:
 			return usageError{errors.New("write the class, then --, then the command")}
 		}
-		if size != "" {
+		bytes, requests := flags.Changed("bytes"), flags.Changed("requests")
+		switch {
+		case bytes && requests:
+			return usageError{errors.New("give --bytes or --requests, not both: a class counts one of them")}
+		case !bytes && !requests:
+			return usageError{errors.New("take needs --bytes or --requests: write how much is to be admitted, such as --bytes 64kb or --requests 1")}
+		case flags.Changed("timeout") && within < 0:
+			return usageError{fmt.Errorf("--timeout %v: write a time such as 5s, 0s not to wait, or leave it out to wait for ever", within)}
+		}
+		if bytes {
 			n, err := shaper.ParseSize(size)
 			if err != nil || n <= 0 {
 				return usageError{fmt.Errorf("--bytes %q: write a size such as 64kb", size)}

@@ -29,11 +29,16 @@ func (w *whom) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.socket, "socket", "", "`PATH` of the daemon's control socket")
 	cmd.Flags().StringVar(&w.url, "url", "", "`URL` of a daemon's admission listener, such as http://10.0.0.2:9478")
 	cmd.Flags().StringVar(&w.tokenFile, "token-file", "", "`FILE` with the token that the listener asks for")
-	cmd.MarkFlagsMutuallyExclusive("socket", "url")
 }
 
 // client connects to the daemon when it is asked something.
 func (w *whom) client() (*client.Client, error) {
+	switch {
+	case w.socket != "" && w.url != "":
+		return nil, usageError{errors.New("give --socket or --url, not both: each names a daemon")}
+	case w.tokenFile != "" && w.url == "":
+		return nil, usageError{errors.New("--token-file is for --url: a control socket needs no token")}
+	}
 	address := w.url
 	if address == "" {
 		address = socketOf(w.socket)

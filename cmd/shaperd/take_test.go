@@ -72,6 +72,25 @@ func TestTakeWithoutADaemonEndsAtOnce(t *testing.T) {
 	}
 }
 
+// What is wrong with a command line is said in one text of our own, and nobody is asked.
+func TestTakeAndPaceSayWhatTheyNeed(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"take api", "take needs --bytes or --requests: write how much is to be admitted, such as --bytes 64kb or --requests 1"},
+		{"take api --bytes 1kb --requests 1", "give --bytes or --requests, not both: a class counts one of them"},
+		{"take api --bytes=", `--bytes "": write a size such as 64kb`},
+		{"take api --requests 0", "--requests 0: write how many, from 1"},
+		{"take api --requests 1 --timeout -5s", "--timeout -5s: write a time such as 5s, 0s not to wait, or leave it out to wait for ever"},
+		{"take api --requests 1 --socket s --url http://127.0.0.1:1", "give --socket or --url, not both: each names a daemon"},
+		{"pace backup --socket s --url http://127.0.0.1:1", "give --socket or --url, not both: each names a daemon"},
+		{"take api --requests 1 --token-file t", "--token-file is for --url: a control socket needs no token"},
+		{"pace backup --socket s --token-file t", "--token-file is for --url: a control socket needs no token"},
+	} {
+		if got := output(t, 2, strings.Fields(tt.args)...); !strings.HasPrefix(got, "shaperd: "+tt.want+"\nusage: shaperd ") {
+			t.Errorf("shaperd %s prints %q, want %s", tt.args, got, tt.want)
+		}
+	}
+}
+
 // One that takes connections and does not answer has until the time is over.
 func TestTakeOfAHungDaemonEndsInTime(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "socket")
