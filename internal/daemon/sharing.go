@@ -221,7 +221,7 @@ func (d *daemon) begin(s *sharing) {
 	next := int64(0)
 	if err := d.admission.Begin(d.tasks.ctx); err != nil && d.tasks.ctx.Err() == nil {
 		next = time.Now().Add(again).UnixNano()
-		d.Log.Warn("admission: the Redis does not take shared classes", "again in", again, "error", err)
+		d.Log.Warn("admission: the Redis does not take shared classes", "again_in", again, "error", err)
 	}
 	s.begin.CompareAndSwap(at, next) // unless a reload wants it at once
 }
