@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -51,6 +52,9 @@ func takeCounting(t *testing.T, within ...string) *process {
 	t.Helper()
 	d := start(t, nil, "run", "--config", file(t, "shaperd.yaml", admitting))
 	d.await("msg=ready")
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, unix.SIGHUP) // where the tests ignore it, as by nohup, what they start does not
+	t.Cleanup(func() { signal.Stop(caught) })
 	take := start(t, func(cmd *exec.Cmd) {
 		if len(within) > 0 {
 			cmd.Path, cmd.Args = within[0], append(within, cmd.Args...)
