@@ -44,7 +44,7 @@ func (d *Datapath) newClassifier(rules classify.Rules, minors map[string]uint16,
 	}
 	c := &classifier{tables: tables, program: d.program}
 	if c.program == nil {
-		c.program = find(sites)
+		c.program = d.find(sites)
 		d.program, d.tables = c.program, nil
 	}
 	if c.program != nil {
@@ -63,9 +63,8 @@ func (d *Datapath) newClassifier(rules classify.Rules, minors map[string]uint16,
 		return c.unseen(), nil
 	case d.withoutBPF != nil:
 		c.without = d.withoutBPF
-	case dry && !bpf.Permitted():
-		c.without = errors.New("eBPF needs CAP_BPF and CAP_PERFMON")
 	case dry:
+		c.without = bpf.Permitted()
 	default:
 		c.program, c.without = bpf.Load(tables)
 	}
@@ -141,13 +140,17 @@ func (c *classifier) notes() (list []string) {
 }
 
 // find returns the program that filters of ours already run, nil for none or when the kernel does not give it.
-func find(sites []*site) *bpf.Program {
+func (d *Datapath) find(sites []*site) *bpf.Program {
 	for _, s := range sites {
 		for _, has := range []*state{s.egressHas, s.ingressHas} {
 			for i := range has.filters {
 				if f := &has.filters[i]; f.kind == kindBPF && f.pref == prefBPF {
-					if p, err := bpf.Find(programOf(f.options)); err == nil {
+					p, err := bpf.Find(programOf(f.options))
+					if err == nil {
 						return p
+					}
+					if !errors.Is(err, unix.EPERM) { // which is as usual for a service: only root is given it
+						d.log.Warn("the classifier in the kernel is not taken over", "error", err)
 					}
 				}
 			}

@@ -1,21 +1,22 @@
 package bpf
 
 import (
-	"os"
-	"strconv"
-	"strings"
+	"fmt"
+
+	"golang.org/x/sys/unix"
 )
 
-// Permitted reports whether this process has the capabilities that Load needs,
-// as far as can be known without loading.
-func Permitted() bool {
-	const sysAdmin, perfmon, bpf = 21, 38, 39
-	status, err := os.ReadFile("/proc/thread-self/status")
-	if err != nil {
-		return false
+// Permitted returns nil when the calling thread has the capabilities that Load
+// needs, else the error that Load returns, as far as can be known without loading.
+func Permitted() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var has [2]unix.CapUserData
+	if err := unix.Capget(&header, &has[0]); err != nil {
+		return fmt.Errorf("read this thread's capabilities: %w", err)
 	}
-	_, rest, _ := strings.Cut(string(status), "\nCapEff:")
-	line, _, _ := strings.Cut(rest, "\n")
-	has, err := strconv.ParseUint(strings.TrimSpace(line), 16, 64)
-	return err == nil && (has>>sysAdmin&1 == 1 || has>>perfmon&1 == 1 && has>>bpf&1 == 1)
+	effective := func(c uint) bool { return has[c/32].Effective>>(c%32)&1 == 1 }
+	if effective(unix.CAP_SYS_ADMIN) || effective(unix.CAP_PERFMON) && effective(unix.CAP_BPF) {
+		return nil
+	}
+	return describe(unix.EPERM)
 }

@@ -49,6 +49,11 @@ func (m *maps) all() []**ebpf.Map {
 // Load loads the program with its tables. Errors say which capability or part
 // of the kernel is missing.
 func Load(t *Tables) (*Program, error) {
+	// Without the capabilities the library would learn that the kernel has no names
+	// for maps, and remember that: Find knows the maps by their names.
+	if err := Permitted(); err != nil {
+		return nil, err
+	}
 	spec, err := specFor(t)
 	if err != nil {
 		return nil, err

@@ -9,12 +9,14 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"shaperd/classify"
 	"shaperd/netlink/packettest"
@@ -412,6 +414,45 @@ func TestCapabilities(t *testing.T) {
 		if (err == nil) != (tt.want == "") || !strings.Contains(string(out), tt.want) {
 			t.Errorf("with capabilities %v: %v, %s", tt.caps, err, out)
 		}
+	}
+}
+
+// A load that was not permitted leaves no trace: what is loaded later in the same process, with the
+// capabilities, can be found. A process of its own has asked the kernel nothing before.
+func TestAfterALoadWithoutCapabilities(t *testing.T) {
+	if os.Getenv("BPF_TEST_LOAD") == "" {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestAfterALoadWithoutCapabilities$")
+		cmd.Env = append(os.Environ(), "BPF_TEST_LOAD=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	tables, refused := compile(t, shapeRules), make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread without capabilities ends with the goroutine
+		var nothing [2]unix.CapUserData
+		err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &nothing[0])
+		if err == nil {
+			_, err = Load(tables)
+		}
+		refused <- err
+	}()
+	if err := <-refused; !errors.Is(err, unix.EPERM) {
+		t.Fatalf("load without capabilities: %v", err)
+	}
+	p, err := Load(tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	found, err := Find(p.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer found.Close()
+	if has, err := found.Fingerprint(); err != nil || has != tables.Fingerprint() {
+		t.Errorf("the program that is found has other tables: %v", err)
 	}
 }
 
