@@ -16,6 +16,7 @@ ip               iproute2             interfaces and qdiscs
 tmux             tmux                 terminal of shaperd top
 redis-server     redis-server         real server of shared classes
 redis-sentinel   redis-sentinel       real failover of shared classes
+nginx            nginx-light          peer that asks for admission
 ' ;;
 test-valkey) needs='
 dpkg-deb         dpkg                 what is in a package
