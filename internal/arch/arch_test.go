@@ -83,10 +83,31 @@ func TestWhatIsAllowedPasses(t *testing.T) {
 }
 
 // check returns the rules that the Go files below the root of tree break, and
-// how many files there are. Modules inside the module are not looked at.
+// how many files there are.
 func check(tree fs.FS) (broken []string, files int, err error) {
 	packages := map[string]bool{} // by folder: has a documented doc.go
-	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+	err = eachFile(tree, func(name string, source []byte, file *ast.File) {
+		files++
+		dir := path.Dir(name)
+		packages[dir] = packages[dir] || path.Base(name) == "doc.go" && file.Doc != nil
+		broken = append(broken, checkFile(name, source, file)...)
+	})
+	for dir, documented := range packages {
+		if !documented {
+			broken = append(broken, fmt.Sprintf("%s has no doc.go with a package comment: %s", dir, docReason))
+		}
+		if _, known := layers[dir]; !known {
+			broken = append(broken, fmt.Sprintf("%s is not in layers: say there what it may import, and why", dir))
+		}
+	}
+	slices.Sort(broken)
+	return broken, files, err
+}
+
+// eachFile calls visit with each Go file below the root of tree. Modules inside
+// the module are not looked at.
+func eachFile(tree fs.FS, visit func(name string, source []byte, file *ast.File)) error {
+	return fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -104,25 +125,11 @@ func check(tree fs.FS) (broken []string, files int, err error) {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
-		if err != nil {
-			return err
+		if err == nil {
+			visit(name, source, file)
 		}
-		files++
-		dir := path.Dir(name)
-		packages[dir] = packages[dir] || path.Base(name) == "doc.go" && file.Doc != nil
-		broken = append(broken, checkFile(name, source, file)...)
-		return nil
+		return err
 	})
-	for dir, documented := range packages {
-		if !documented {
-			broken = append(broken, fmt.Sprintf("%s has no doc.go with a package comment: %s", dir, docReason))
-		}
-		if _, known := layers[dir]; !known {
-			broken = append(broken, fmt.Sprintf("%s is not in layers: say there what it may import, and why", dir))
-		}
-	}
-	slices.Sort(broken)
-	return broken, files, err
 }
 
 func exists(tree fs.FS, name string) bool {

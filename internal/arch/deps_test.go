@@ -1,16 +1,15 @@
 package arch
 
 import (
+	"bytes"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // base are programs that every machine with Go and iproute2 has.
@@ -30,40 +29,36 @@ func TestProgramsOfTheTestsAreInstalled(t *testing.T) {
 		installed = append(installed, name)
 	}
 	found := 0
-	err = fs.WalkDir(os.DirFS("../.."), ".", func(name string, d fs.DirEntry, err error) error {
-		if d.IsDir() && (name == "tools" || name != "." && name[0] == '.') {
-			return fs.SkipDir
+	err = eachFile(os.DirFS("../.."), func(name string, source []byte, file *ast.File) {
+		if !strings.HasSuffix(name, "_test.go") || bytes.HasPrefix(source, []byte("//go:build ")) {
+			return // no test, or one of another make target
 		}
-		if err != nil || !strings.HasSuffix(name, "_test.go") {
-			return err
-		}
-		source, err := os.ReadFile(path.Join("../..", name))
-		if err != nil || strings.HasPrefix(string(source), "//go:build ") {
-			return err // tests of another make target
-		}
-		for _, program := range runs(t, source) {
+		for _, program := range programs(file) {
 			if found++; !path.IsAbs(program) && !slices.Contains(installed, program) && !slices.Contains(base, program) {
 				t.Errorf("%s runs %s, which make test does not install: name it in tools/deps.sh", name, program)
 			}
 		}
-		return nil
 	})
 	if err != nil || found == 0 || len(installed) == 0 {
 		t.Fatalf("%d programs of tests and %d of deps.sh found: %v", found, len(installed), err)
 	}
-	if got := runs(t, []byte("package x\nvar _, _ = exec.Command(\"a\", \"b\"), exec.CommandContext(ctx, \"c\")")); !slices.Equal(got, []string{"a", "c"}) {
-		t.Errorf("finds %q", got)
+}
+
+func TestProgramsAreFound(t *testing.T) {
+	tree := fstest.MapFS{"a.go": {Data: []byte(`package x; var _, _, _ = exec.Command("a", "b"), exec.CommandContext(ctx, "c"), other.Command("d")`)}}
+	err := eachFile(tree, func(_ string, _ []byte, file *ast.File) {
+		if got := programs(file); !slices.Equal(got, []string{"a", "c"}) {
+			t.Errorf("found %q", got)
+		}
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
-// runs lists the programs that a file runs by a name in it.
-func runs(t *testing.T, source []byte) (programs []string) {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "", source, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := map[string]int{"Command": 0, "CommandContext": 1, "LookPath": 0}
+// programs lists those that a file runs by a name in it.
+func programs(file *ast.File) (list []string) {
+	position := map[string]int{"Command": 0, "CommandContext": 1, "LookPath": 0} // of the name in the arguments
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
@@ -73,15 +68,15 @@ func runs(t *testing.T, source []byte) (programs []string) {
 		if !ok {
 			return true
 		}
-		i, ok := at[f.Sel.Name]
+		i, ok := position[f.Sel.Name]
 		if from, is := f.X.(*ast.Ident); !ok || !is || from.Name != "exec" {
 			return true
 		}
 		if text, ok := call.Args[i].(*ast.BasicLit); ok {
 			name, _ := strconv.Unquote(text.Value)
-			programs = append(programs, name)
+			list = append(list, name)
 		}
 		return true
 	})
-	return programs
+	return list
 }
